@@ -1,0 +1,38 @@
+// Internal.
+// Files as the engine sees them. These calls may block on a cold disk. A descriptor belongs to whoever
+// opened it, until platform::close_descriptor (net.h). A backend of the seam.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "penstock/platform/error.h"
+
+namespace penstock::platform {
+
+enum class FileKind : std::uint8_t { regular, directory, other };
+
+struct FileInfo {
+    std::uint64_t size = 0;           // bytes
+    std::int64_t modified_ns = 0;     // since 1970-01-01 UTC
+    std::uint64_t inode = 0;
+    FileKind kind = FileKind::other;
+};
+
+// Opens a directory as a root for `open_beneath`. The error names the path.
+[[nodiscard]] Result<int> open_directory(const std::string& path);
+
+// Opens a file for reading whose path, relative and with '/' between names, stays below the root at
+// every step: no "..", no symbolic link that leads outside (man 2 openat2, RESOLVE_BENEATH). Never
+// blocks on a FIFO (O_NONBLOCK). `count` is the descriptor.
+[[nodiscard]] IoResult open_beneath(int root_fd, const char* relative_path);
+
+// Returns 0 or errno.
+int file_info(int fd, FileInfo* info);
+
+// Reads at an offset without moving anything (man 2 pread). `count` 0 means the end of the file.
+[[nodiscard]] IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer);
+
+}  // namespace penstock::platform

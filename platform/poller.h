@@ -1,0 +1,73 @@
+// Internal.
+// The readiness contract, written once for every backend (linux: epoll, bsd: kqueue, sim).
+//
+//  * Edge-triggered, always. A descriptor is added once, for reading and writing, and never modified.
+//    After an event its owner reads (or writes) until the kernel says EAGAIN, or a short read says the
+//    same, or remembers by itself that it stopped early: no second event comes for old news.
+//  * Adding a descriptor that is already ready makes an event at the next wait.
+//  * An event carries the token of its descriptor, unchanged. Tokens hold a generation, so an event for
+//    a descriptor that was closed in the same batch is dropped by its receiver, by comparison.
+//  * `hangup`: the peer has finished sending. What it sent can still be read, and it may still read.
+//    `error`: the peer is gone (reset, or both directions shut). Both come with `readable`.
+//  * A wake-up is no event: `wait` reports it apart, once however often `wake` was called before it.
+//
+// A completion backend fits behind the same contract: an event may then bring bytes with it, and a send
+// may be finished later than its call; so nobody above may assume that memory handed to `send` is free
+// before the output queue says so.
+//
+// Owned by one Reactor and used by its thread alone, except `wake`: any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "penstock/platform/error.h"
+
+namespace penstock::platform {
+
+struct PollEvent {
+    std::uint64_t token = 0;
+    bool readable = false;
+    bool writable = false;
+    bool hangup = false;
+    bool error = false;
+};
+
+struct PollResult {
+    std::span<const PollEvent> events;  // valid until the next wait
+    bool woken = false;
+    int error = 0;                      // errno; EINTR is not reported, it is an empty result
+};
+
+class Poller {
+public:
+    // Events one wait returns at most; the rest come with the next one.
+    static constexpr int kMaxEvents = 512;
+    // The one token that `add` refuses (EINVAL): a backend may mark its wake-up with it.
+    static constexpr std::uint64_t kReservedToken = ~std::uint64_t{0};
+
+    Poller();
+    ~Poller();
+    Poller(const Poller&) = delete;
+    Poller& operator=(const Poller&) = delete;
+
+    [[nodiscard]] Result<void> open();
+    // Returns 0 or errno (ENOMEM and ENOSPC are the machine's limits, see man 2 epoll_ctl).
+    int add(int fd, std::uint64_t token);
+    // Only for descriptors that stay open elsewhere; closing the last descriptor removes by itself.
+    void remove(int fd);
+    // `timeout_ms`: 0 does not wait, -1 waits without limit.
+    [[nodiscard]] PollResult wait(int timeout_ms);
+    // Makes the current or next `wait` return at once. Any thread, also while it is being closed down.
+    void wake();
+
+private:
+    struct Buffers;  // the kernel's event array and ours, of kMaxEvents each
+    std::unique_ptr<Buffers> buffers_;
+    int poll_fd_ = -1;
+    int wake_read_fd_ = -1;
+    int wake_write_fd_ = -1;
+};
+
+}  // namespace penstock::platform

@@ -1,0 +1,108 @@
+#include "penstock/platform/file.h"
+
+#include <cerrno>
+#include <span>
+
+#include "penstock/platform/sim/kernel.h"
+
+namespace penstock::platform {
+
+using sim::Call;
+using sim::NodeKind;
+using sim::Outcome;
+using sim::Scope;
+
+Result<int> open_directory(const std::string& path) {
+    const Scope kernel;
+    const std::string what = "open the directory \"" + path + "\"";
+    const Outcome outcome = kernel->begin(Call::open_directory, -1);
+    if (outcome.error != 0) {
+        return system_error(what, outcome.error);
+    }
+    const sim::FileTree::Found found = kernel->files.find(path);
+    if (found.error != 0) {
+        return system_error(what, found.error);
+    }
+    if (found.node->kind != NodeKind::directory) {
+        return system_error(what, ENOTDIR);
+    }
+    if (!found.node->permitted) {
+        return system_error(what, EACCES);
+    }
+    const IoResult opened = kernel->open(std::make_shared<sim::OpenFile>(found.node));
+    if (!opened.ok()) {
+        return system_error(what, opened.error);
+    }
+    return static_cast<int>(opened.count);
+}
+
+IoResult open_beneath(int root_fd, const char* relative_path) {
+    const Scope kernel;
+    const Outcome outcome = kernel->begin(Call::open_file, root_fd);
+    int error = 0;
+    const sim::OpenFile* root = kernel->find_file(root_fd, &error);
+    if (root == nullptr) {
+        return IoResult::failure(error == EBADF ? EBADF : ENOTDIR);
+    }
+    if (outcome.error != 0) {
+        return IoResult::failure(outcome.error);
+    }
+    const sim::FileTree::Found found = kernel->files.find_beneath(root->node(), relative_path);
+    if (found.error != 0) {
+        return IoResult::failure(found.error);
+    }
+    if (!found.node->permitted) {
+        return IoResult::failure(EACCES);
+    }
+    if (found.node->kind == NodeKind::socket) {
+        return IoResult::failure(ENXIO);
+    }
+    return kernel->open(std::make_shared<sim::OpenFile>(found.node));
+}
+
+int file_info(int fd, FileInfo* info) {
+    const Scope kernel;
+    const Outcome outcome = kernel->begin(Call::file_info, fd);
+    int error = 0;
+    const sim::Description* description = kernel->find(fd, &error);
+    if (description == nullptr) {
+        return error;
+    }
+    if (outcome.error != 0) {
+        return outcome.error;
+    }
+    *info = {};
+    if (description->kind() == sim::DescriptionKind::file) {
+        *info = static_cast<const sim::OpenFile*>(description)->node()->info();
+    }
+    return 0;
+}
+
+IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+    const Scope kernel;
+    int error = 0;
+    const sim::OpenFile* file = kernel->find_file(fd, &error);
+    const std::uint64_t bytes =
+        file == nullptr ? 0 : std::min<std::uint64_t>(buffer.size(), file->node()->size_from(offset));
+    const Outcome outcome = kernel->begin(Call::read_file, fd, bytes);
+    if (file == nullptr) {
+        return IoResult::failure(error);
+    }
+    if (outcome.error != 0) {
+        return IoResult::failure(outcome.error);
+    }
+    if (file->node()->kind == NodeKind::directory) {
+        return IoResult::failure(EISDIR);
+    }
+    if (file->node()->kind != NodeKind::regular) {
+        return IoResult::failure(ESPIPE);
+    }
+    if (outcome.most < buffer.size()) {
+        buffer = buffer.first(static_cast<std::size_t>(outcome.most));
+    }
+    // The contract is in bytes; what a test supplies is in char.
+    const std::span<char> chars(reinterpret_cast<char*>(buffer.data()), buffer.size());
+    return IoResult::success(static_cast<std::int64_t>(file->node()->read(offset, chars)));
+}
+
+}  // namespace penstock::platform

@@ -1,0 +1,88 @@
+// Internal.
+// Directories and files in memory. Owned by the Kernel; the World's thread alone. Nodes are shared with
+// the descriptors that opened them, so a file that is removed or replaced lives on for those.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "penstock/platform/file.h"
+#include "penstock/platform/sim/description.h"
+#include "penstock/platform/sim/world.h"
+
+namespace penstock::sim {
+
+class Listener;
+
+enum class NodeKind : std::uint8_t { regular, directory, link, special, socket };
+
+struct FileNode {
+    NodeKind kind = NodeKind::regular;
+    bool permitted = true;
+    std::uint64_t size = 0;
+    std::uint64_t inode = 0;
+    std::int64_t modified_ns = 0;
+    std::string bytes;  // regular: unless `content` makes them; link: its target
+    World::Content content;
+    std::map<std::string, std::shared_ptr<FileNode>, std::less<>> children;
+    std::weak_ptr<Listener> listener;  // socket: who listens, if anyone still does
+
+    // Copies what is there from `offset`; returns how many bytes.
+    [[nodiscard]] std::size_t read(std::uint64_t offset, std::span<char> buffer) const;
+    [[nodiscard]] std::uint64_t size_from(std::uint64_t offset) const {
+        return offset < size ? size - offset : 0;
+    }
+    void resize(std::uint64_t bytes_now);
+    [[nodiscard]] platform::FileInfo info() const;
+};
+
+// A descriptor of a file or directory.
+class OpenFile : public Description {
+public:
+    explicit OpenFile(std::shared_ptr<FileNode> node)
+        : Description(DescriptionKind::file), node_(std::move(node)) {}
+
+    [[nodiscard]] const std::shared_ptr<FileNode>& node() const { return node_; }
+
+private:
+    const std::shared_ptr<FileNode> node_;
+};
+
+class FileTree {
+public:
+    // `node` unless `error`.
+    struct Found {
+        std::shared_ptr<FileNode> node;
+        int error = 0;
+    };
+
+    FileTree();
+
+    [[nodiscard]] Found find(std::string_view path) const { return walk(root_, path, false); }
+    // Never leaves `root`, as RESOLVE_BENEATH (man 2 openat2). Links may climb below it, the path may not.
+    [[nodiscard]] Found find_beneath(const std::shared_ptr<FileNode>& root, std::string_view path) const;
+    // The name itself, a link included.
+    [[nodiscard]] Found find_entry(std::string_view path);
+    [[nodiscard]] bool has_directory_of(std::string_view path) { return parent_of(path, false) != nullptr; }
+    // Makes a fresh node at the path, and the directories above it; replaces what was there.
+    FileNode& make(std::string_view path, NodeKind kind);
+    // Unlike make, leaves a directory that is there.
+    void make_directory(std::string_view path);
+    [[nodiscard]] bool remove(std::string_view path);
+
+private:
+    [[nodiscard]] Found walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath) const;
+    [[nodiscard]] std::shared_ptr<FileNode> new_node(NodeKind kind);
+    // The directory above the path's last name, made if `making`; null if it is not there.
+    [[nodiscard]] std::shared_ptr<FileNode> parent_of(std::string_view path, bool making);
+
+    std::uint64_t next_inode_ = 1;
+    std::shared_ptr<FileNode> root_;
+};
+
+}  // namespace penstock::sim
