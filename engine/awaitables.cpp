@@ -1,0 +1,55 @@
+#include "penstock/engine/awaitables.h"
+
+#include <new>
+
+#include "penstock/engine/alarm.h"
+#include "penstock/engine/ensure.h"
+#include "penstock/engine/reactor.h"
+
+namespace penstock::task_detail {
+
+void Sleep::await_suspend(std::coroutine_handle<> handle) {
+    static_assert(sizeof(Alarm) <= sizeof(alarm_) && alignof(Alarm) <= 8);
+    Reactor* const reactor = Reactor::current();
+    owner_ = current_owner();
+    ensure(reactor != nullptr && owner_ != nullptr, "sleep: awaited outside of a task that a reactor runs");
+    reactor_ = reactor;
+    handle_ = handle;
+    auto* const alarm = ::new (static_cast<void*>(alarm_)) Alarm;
+    alarm->context = this;
+    alarm->ring = &Sleep::ring;
+    reactor->set_alarm(*alarm, delay_ms_);
+}
+
+void Sleep::ring(void* self_pointer) {
+    auto& self = *static_cast<Sleep*>(self_pointer);
+    self.owner_->resume(self.handle_);
+}
+
+Sleep::~Sleep() {
+    if (reactor_ != nullptr) {
+        static_cast<Reactor*>(reactor_)->cancel(*std::launder(reinterpret_cast<Alarm*>(alarm_)));
+    }
+}
+
+bool start_offload(void (*run)(void*), void* context, std::coroutine_handle<> handle, bool* running) {
+    Reactor* const reactor = Reactor::current();
+    TaskOwner* const owner = current_owner();
+    ensure(reactor != nullptr && owner != nullptr, "offload: awaited outside of a task that a reactor runs");
+    const bool started = reactor->try_offload(Message([run, context] { run(context); }),
+                                              Message([owner, handle, running] {
+                                                  *running = false;
+                                                  owner->resume_pinned(handle);
+                                              }));
+    if (started) {
+        *running = true;  // the reply comes on this thread, so not before this
+        owner->pin();
+    }
+    return started;
+}
+
+void ensure_not_running(bool running) {
+    ensure(!running, "offload: its task was destroyed while the function runs; co_await the task that offloads");
+}
+
+}  // namespace penstock::task_detail

@@ -1,0 +1,133 @@
+// Public.
+// Every limit of the engine, each with its reason. `Config` is what a user may set; the constants below
+// it are fixed when the library is built. Values are checked by `validate` when a server starts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "penstock/platform/error.h"
+
+namespace penstock {
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+
+// Receives whole lines without a newline. Called from any reactor's thread, so it must be thread-safe,
+// and it must not block: it runs inside a turn of the loop.
+using LogSink = std::function<void(LogLevel, std::string_view)>;
+
+// Who chooses the reactor of a new connection.
+enum class Steering : std::uint8_t {
+    kernel_hash,    // by the hash of addresses and ports: even in the large
+    receiving_cpu,  // the reactor with the number of the CPU that took the packet; use with `pin_reactors`
+};
+
+struct Config {
+    // Threads, each with its own socket, loop and memory. 0: one per usable core.
+    unsigned reactors = 0;
+    // Reactor i stays on the i-th usable core.
+    bool pin_reactors = false;
+    Steering steering = Steering::kernel_hash;
+
+    // Open connections per reactor; above it a client gets 503 and is closed. 10,000 slots of 128 bytes are
+    // 1.3 MB, so the default costs nothing that an idle server would miss.
+    std::uint32_t connection_limit = 10'000;
+    // Connections above the limit that may be open at once just to be told 503. Beyond it they are closed.
+    std::uint32_t refusal_limit = 64;
+
+    // 16 KiB blocks leased to connections at once per reactor, for input and output together: 64 MiB.
+    // An idle connection holds none.
+    std::uint32_t io_block_limit = 4'096;
+    // Of those, how many are kept back for output when input has taken the rest: an answer must find a
+    // block although a thousand slow requests hold theirs.
+    std::uint32_t io_block_reserve = 512;
+    // 4 KiB pages of requests under way per reactor: 64 MiB.
+    std::uint32_t page_limit = 16'384;
+    // Free blocks and pages that a pool keeps for reuse; above it they go back to the allocator. Covers the
+    // blocks that a busy reactor turns over in one turn.
+    std::uint32_t free_block_limit = 64;
+    // Bytes of request bodies held in memory at once per reactor, for handlers that take the body whole.
+    std::uint64_t body_memory_limit_bytes = 256ull << 20;
+    // Output of one connection that is not yet sent; above it no further request of it is parsed. Four blocks
+    // keep a socket busy between two turns.
+    std::uint32_t output_high_water_bytes = 64 << 10;
+
+    // A connection between requests. RFC 9112 §9.5 lets a server close at any time; 60 s suits browsers.
+    std::uint32_t idle_timeout_ms = 60'000;
+    // From the first byte of a head to its end: a head is a few packets.
+    std::uint32_t head_timeout_ms = 10'000;
+    // From the end of the head to the end of the body.
+    std::uint32_t body_timeout_ms = 30'000;
+    // Without any progress while output waits for the peer.
+    std::uint32_t write_timeout_ms = 30'000;
+    // How long, and how many bytes, a connection that was refused or told to close is read and thrown away so
+    // that its last answer arrives before a reset would erase it (RFC 9112 §9.6).
+    std::uint32_t linger_timeout_ms = 2'000;
+    std::uint32_t linger_limit_bytes = 1 << 20;
+    // Connections that linger at once per reactor; above it they are closed at once.
+    std::uint32_t linger_limit = 256;
+
+    // A request head (request line and fields) must fit one block; this bounds its field count.
+    std::uint32_t header_count_limit = 100;
+    // Octets of the request target: RFC 9112 §3 recommends to take at least 8,000.
+    std::uint32_t target_limit_bytes = 8'000;
+    // Bytes of a request body that a handler may be given.
+    std::uint64_t body_limit_bytes = 1 << 20;
+
+    // Messages waiting in a reactor's mailbox; `post` returns false above it.
+    std::uint32_t mailbox_limit = 4'096;
+    // Threads for work that blocks, shared by the reactors, and how many pieces of work each reactor may have
+    // there; above it an offload is refused.
+    unsigned offload_threads = 2;
+    std::uint32_t offload_limit = 256;
+
+    // Connections that the kernel may queue before they are accepted, per reactor; the system caps it.
+    int backlog = 4'096;
+    // From `stop` to the end: what is still running then is cut.
+    std::uint32_t drain_timeout_ms = 10'000;
+
+    // Where lines of log go. Empty: nowhere.
+    LogSink log;
+};
+
+// The first value that contradicts another or lies outside its range, named with what to set instead.
+[[nodiscard]] Result<void> validate(const Config& config);
+
+// ---- Fixed sizes -------------------------------------------------------------------------------------
+
+// One receive takes at most a block. 16 KiB is also TLS's record and the largest request head.
+inline constexpr std::size_t kIoBlockBytes = 16 << 10;
+// An exchange starts in one page: parser, request, response and a small coroutine frame fit.
+inline constexpr std::size_t kPageBytes = 4 << 10;
+// Receives by one connection in one turn before others get theirs (64 KiB of input).
+inline constexpr int kReadsPerTurn = 4;
+// Sends by one connection in one turn while the kernel takes everything, likewise.
+inline constexpr int kSendsPerTurn = 8;
+// Connections accepted from one listener in one turn: enough to keep up with a burst of connects, few
+// enough that open connections wait for well under a millisecond.
+inline constexpr int kAcceptsPerTurn = 64;
+// Requests of one connection answered in one turn: a full block of the smallest ones.
+inline constexpr int kRequestsPerTurn = 512;
+// Bytes one sendfile call moves before other connections get their turn.
+inline constexpr std::size_t kFileSliceBytes = 256 << 10;
+// A body up to here is copied behind its head into the output block; a larger one that need not be copied
+// goes as a piece of its own.
+inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
+// Names and values that one response may set: a head must fit an output block.
+inline constexpr std::size_t kResponseFieldsLimitBytes = 12 << 10;
+// Mailbox messages run in one turn.
+inline constexpr std::size_t kMessagesPerTurn = 256;
+// How long accepting rests after EMFILE or ENOMEM. Short enough to go unnoticed, long enough not to spin.
+inline constexpr std::uint32_t kAcceptPauseMs = 50;
+// Slots made at once; an empty slab above the first few goes back.
+inline constexpr std::uint32_t kSlotsPerSlab = 128;
+inline constexpr std::uint32_t kFreeSlabLimit = 2;
+// Listeners of one server: a connection's slot has a byte to name one.
+inline constexpr std::size_t kListenerLimit = 16;
+// Turns that the closed list may take before the rest waits for the next: destructors may close others.
+inline constexpr int kClosePasses = 16;
+
+}  // namespace penstock

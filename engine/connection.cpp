@@ -1,0 +1,282 @@
+#include "penstock/engine/connection.h"
+
+#include <array>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
+
+namespace penstock {
+
+void Connection::handle_event(const platform::PollEvent& event) {
+    if (state_ == ConnectionState::closed) {
+        return;  // closed earlier in this turn
+    }
+    if (event.error) {
+        if (state_ != ConnectionState::lingering) {
+            reactor().count().peer_resets.add();
+        }
+        close();
+        return;
+    }
+    edges_ = static_cast<std::uint8_t>(edges_ | (event.readable || event.hangup ? kReadable : 0) |
+                                       (event.writable ? kWritable : 0) | (event.hangup ? kHangup : 0));
+    if (!output_.empty() && event.writable) {
+        flush();
+        if (state_ == ConnectionState::open) {
+            protocol_->on_drained(*this);
+            flush();
+        }
+    }
+    if ((edges_ & kReadable) != 0) {
+        read_some();
+    }
+}
+
+// What was left over when a bounded loop stopped early, or what a resumed reader finds: no edge will come for it.
+void Connection::continue_work() {
+    if (!output_.empty()) {
+        flush();
+        if (state_ == ConnectionState::open) {
+            protocol_->on_drained(*this);
+            flush();
+        }
+    }
+    if (state_ == ConnectionState::open && !has(kPaused) && (!input_.empty() || input_ended())) {
+        protocol_->on_input(*this);
+        flush();
+    }
+    read_some();
+}
+
+void Connection::read_some() {
+    for (int reads = 0; state_ == ConnectionState::open; ++reads) {
+        if (has(kPaused) || (edges_ & kReadable) == 0) {
+            return;
+        }
+        if (reads == kReadsPerTurn) {
+            reactor().make_ready(*this);
+            return;
+        }
+        if (!prepare_room()) {
+            return;
+        }
+        const std::span<std::byte> room = input_.room();
+        const IoResult received = platform::receive(fd_, room);
+        if (!received.ok()) {
+            receive_failed(received.error);
+            return;
+        }
+        if (received.count == 0) {
+            flags_ |= kInputEnded;
+            edges_ &= static_cast<std::uint8_t>(~kReadable);
+        } else {
+            input_.commit(static_cast<std::size_t>(received.count));
+            reactor().count().received_bytes.add(static_cast<std::uint64_t>(received.count));
+            // Less than asked for: the kernel has no more, and the next byte makes an edge. Unless the peer has
+            // finished: then its end may be what cut us short, and that makes no edge again.
+            if (static_cast<std::size_t>(received.count) < room.size() && (edges_ & kHangup) == 0) {
+                edges_ &= static_cast<std::uint8_t>(~kReadable);
+            }
+        }
+        protocol_->on_input(*this);
+        give_back_input();
+        flush();
+    }
+    if (state_ == ConnectionState::lingering) {
+        discard_some();
+    }
+}
+
+bool Connection::prepare_room() {
+    if (!input_.has_block()) {
+        std::byte* const block = reactor().try_acquire_input();
+        if (block == nullptr) {
+            reactor().make_starved(*this);
+            return false;
+        }
+        input_.attach(block);
+    }
+    ensure(!input_.room().empty(), "connection: reads on although its protocol left the input full");
+    return true;
+}
+
+void Connection::receive_failed(int error) {
+    give_back_input();
+    if (is_would_block(error)) {
+        edges_ &= static_cast<std::uint8_t>(~kReadable);
+        return;
+    }
+    reactor().count().peer_resets.add();
+    close();
+}
+
+void Connection::give_back_input() {
+    if (input_.empty() && input_.has_block()) {
+        reactor().blocks().release(input_.detach());
+    }
+}
+
+void Connection::flush() {
+    if (state_ != ConnectionState::open && state_ != ConnectionState::closing) {
+        return;
+    }
+    for (int sends = 0; !output_.empty() && (edges_ & kWritable) != 0; ++sends) {
+        if (sends == kSendsPerTurn) {
+            reactor().make_ready(*this);
+            return;
+        }
+        bool cut_short = false;
+        const IoResult sent = send_front(&cut_short);
+        if (!sent.ok()) {
+            if (!is_would_block(sent.error)) {
+                reactor().count().peer_resets.add();
+                close();
+                return;
+            }
+            edges_ &= static_cast<std::uint8_t>(~kWritable);
+            break;
+        }
+        reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
+        output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
+        if (cut_short) {
+            edges_ &= static_cast<std::uint8_t>(~kWritable);
+        }
+    }
+    if (!output_.empty()) {
+        arm_write_deadline();
+    } else if (state_ == ConnectionState::closing) {
+        end_output();
+    }
+}
+
+// One call to the kernel for what stands in front: a file's slice, or all pieces of memory up to the next file.
+IoResult Connection::send_front(bool* cut_short) {
+    if (const FileRange* file = output_.front_file()) {
+        const std::size_t slice = file->size < kFileSliceBytes ? static_cast<std::size_t>(file->size) : kFileSliceBytes;
+        const IoResult sent = platform::send_file(fd_, file->fd, file->offset, slice);
+        if (sent.ok() && sent.count == 0) {
+            return IoResult::failure(EPIPE);  // the file has shrunk: its promised length cannot be kept
+        }
+        // sendfile also stops early at the end of a pipe's worth of pages, so only EAGAIN means a full socket.
+        return sent;
+    }
+    std::array<platform::SendPiece, platform::kMaxSendPieces> pieces;
+    bool file_follows = false;
+    const std::size_t count = output_.gather(pieces, &file_follows);
+    std::size_t size = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        size += pieces[i].size;
+    }
+    const IoResult sent = platform::send(fd_, std::span{pieces.data(), count}, file_follows);
+    *cut_short = sent.ok() && static_cast<std::size_t>(sent.count) < size;
+    return sent;
+}
+
+// The peer must take something within the time; but a deadline that the protocol has set earlier stays.
+void Connection::arm_write_deadline() {
+    const std::uint32_t deadline = reactor().now_ms() + reactor().config().write_timeout_ms;
+    if (state_ == ConnectionState::closing || !timer_.linked() ||
+        static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
+        reactor().deadlines_.schedule(timer_, deadline);
+    }
+}
+
+void Connection::handle_deadline() {
+    if (state_ == ConnectionState::open) {
+        protocol_->on_deadline(*this);
+        flush();
+    } else if (state_ != ConnectionState::closed) {
+        reactor().count().timeouts.add();
+        close();
+    }
+}
+
+void Connection::set_deadline_in(std::uint32_t delay_ms) {
+    if (delay_ms == 0) {
+        reactor().deadlines_.cancel(timer_);
+    } else {
+        reactor().deadlines_.schedule(timer_, reactor().now_ms() + delay_ms);
+    }
+}
+
+void Connection::resume_reading() {
+    flags_ &= static_cast<std::uint8_t>(~kPaused);
+    if (state_ == ConnectionState::open) {
+        reactor().make_ready(*this);
+    }
+}
+
+void Connection::flush_later() {
+    if (state_ == ConnectionState::open || state_ == ConnectionState::closing) {
+        reactor().make_dirty(*this);
+    }
+}
+
+void Connection::finish(Linger linger) {
+    if (state_ != ConnectionState::open) {
+        return;
+    }
+    change_state(ConnectionState::open, ConnectionState::closing);
+    if (linger == Linger::yes) {
+        flags_ |= kLinger;
+    }
+    if (input_.has_block()) {
+        reactor().blocks().release(input_.detach());
+    }
+    set_deadline_in(reactor().config().write_timeout_ms);
+}
+
+// All is sent that will be.
+void Connection::end_output() {
+    if (!has(kLinger) || input_ended() || !reactor().may_linger()) {
+        close();
+        return;
+    }
+    if (platform::shutdown_sending(fd_) != 0) {
+        close();
+        return;
+    }
+    change_state(ConnectionState::closing, ConnectionState::lingering);
+    ++reactor().lingering_;
+    set_deadline_in(reactor().config().linger_timeout_ms);
+    discard_some();
+}
+
+void Connection::discard_some() {
+    const std::span<std::byte> scratch = reactor().scratch();
+    for (int reads = 0; (edges_ & kReadable) != 0; ++reads) {
+        if (reads == kReadsPerTurn) {
+            reactor().make_ready(*this);
+            return;
+        }
+        const IoResult received = platform::receive(fd_, scratch);
+        if (!received.ok() && is_would_block(received.error)) {
+            edges_ &= static_cast<std::uint8_t>(~kReadable);
+            return;
+        }
+        input_.count_discarded(received.ok() ? static_cast<std::size_t>(received.count) : 0);
+        if (!received.ok() || received.count == 0 ||
+            input_.discarded() > reactor().config().linger_limit_bytes) {
+            close();
+            return;
+        }
+    }
+}
+
+void Connection::close() {
+    if (state_ == ConnectionState::closed || state_ == ConnectionState::free) {
+        return;
+    }
+    if (state_ == ConnectionState::lingering) {
+        --reactor().lingering_;
+    }
+    change_state(state_, ConnectionState::closed);
+    reactor().make_closed(*this);
+}
+
+void Connection::change_state(ConnectionState from, ConnectionState to) {
+    ensure(state_ == from, "connection: its state is not what the step expects");
+    state_ = to;
+}
+
+}  // namespace penstock

@@ -1,0 +1,152 @@
+// Internal.
+// One accepted socket: a slot of 128 bytes in the reactor's ConnectionPool. It leases memory only while bytes
+// are under way; idle, the slot is all there is.
+//
+// Owned by its reactor's pool and used by that thread alone. It owns its descriptor, its input's block and its
+// output; not its protocol, and not its session, which the protocol gives back in on_close.
+#pragma once
+
+#include <cstdint>
+
+#include "penstock/engine/input.h"
+#include "penstock/engine/output_queue.h"
+#include "penstock/engine/protocol.h"
+#include "penstock/engine/timer_wheel.h"
+#include "penstock/platform/address.h"
+#include "penstock/platform/poller.h"
+
+namespace penstock {
+
+class TlsSession;
+
+//            finish(), output left                output sent, linger
+//   open ───────────────────────► closing ───────────────────────────► lingering
+//     │ close(), error               │ close(), deadline, no linger        │ end, limits, deadline
+//     └──────────────────────────────┴──────────────► closed ◄─────────────┘
+//
+// open: the protocol reads and writes. closing: only output leaves. lingering: we have said all and ended our
+// side; what still arrives is thrown away. closed: waits for the end of the turn to be taken apart.
+enum class ConnectionState : std::uint8_t { free, open, closing, lingering, closed };
+
+// Names a connection over time: a slot that is used again has another generation.
+struct ConnectionToken {
+    std::uint32_t index = 0;
+    std::uint32_t generation = 0;
+
+    [[nodiscard]] std::uint64_t pack() const { return std::uint64_t{generation} << 32 | index; }
+    [[nodiscard]] static ConnectionToken unpack(std::uint64_t value) {
+        return {static_cast<std::uint32_t>(value), static_cast<std::uint32_t>(value >> 32)};
+    }
+};
+
+enum class Linger : std::uint8_t { no, yes };
+
+class Connection {
+public:
+    static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+    Connection() = default;
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // ---- For protocols ----
+
+    [[nodiscard]] Input& input() { return input_; }
+    [[nodiscard]] OutputQueue& output() { return output_; }
+    // The peer has finished sending; it may still be reading.
+    [[nodiscard]] bool input_ended() const { return (flags_ & kInputEnded) != 0; }
+    // Bytes may wait in the kernel that were not received yet.
+    [[nodiscard]] bool may_receive_more() const { return (edges_ & kReadable) != 0; }
+    [[nodiscard]] bool is_open() const { return state_ == ConnectionState::open; }
+    [[nodiscard]] ConnectionState state() const { return state_; }
+    [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+    [[nodiscard]] ConnectionToken token() const { return {index_, generation_}; }
+    [[nodiscard]] Reactor& reactor() const { return protocol_->reactor(); }
+
+    [[nodiscard]] void* session() const { return session_; }
+    void set_session(void* session) { session_ = session; }
+    // Another protocol takes over, with the input as it stands; the former one has given its session back.
+    void switch_to(Protocol& protocol, void* session) {
+        protocol_ = &protocol;
+        session_ = session;
+    }
+
+    // While paused nothing is received; the peer's edges are remembered.
+    void pause_reading() { flags_ |= kPaused; }
+    [[nodiscard]] bool reading_paused() const { return has(kPaused); }
+    // False after the kernel took less than it was given, until it says that it takes more.
+    [[nodiscard]] bool can_send() const { return (edges_ & kWritable) != 0; }
+    // Reads on at the next turn, also when only the input's rest is there to be looked at.
+    void resume_reading();
+
+    // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none.
+    void set_deadline_in(std::uint32_t delay_ms);
+    // Output was queued outside of on_input and on_drained: it leaves at the end of this turn.
+    void flush_later();
+    // Hands the input's block to the caller, who gives it back to the reactor's blocks.
+    [[nodiscard]] std::byte* detach_input_block() { return input_.detach(); }
+
+    // Ends the connection when the output has left (outside of the protocol's calls, after `flush_later`). Nothing is read any more except to throw it away, which
+    // `Linger::yes` does for a while so that no reset overtakes the last answer (RFC 9112 §9.6).
+    void finish(Linger linger);
+    // Ends it now; what is queued is dropped. Only marks: the reactor takes the slot apart at the end of the
+    // turn. The one exit.
+    void close();
+
+private:
+    friend class Reactor;
+    friend class ConnectionPool;
+    friend class ConnectionList;
+    friend class Listener;
+
+    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kHangup = 4 };
+    enum Flag : std::uint8_t {
+        kInputEnded = 1,
+        kPaused = 2,
+        kReady = 4,      // on the ready list
+        kDirty = 8,      // on the dirty list
+        kStarved = 16,   // on the starved list, by the ready links
+        kLinger = 32,    // finish() asked for it
+        kRefused = 64,   // over the limit: counts among the refusals, not the connections
+    };
+
+    // The steps of a turn; called by the reactor.
+    void handle_event(const platform::PollEvent& event);
+    void handle_deadline();
+    void continue_work();
+    void read_some();
+    void flush();
+
+    [[nodiscard]] bool prepare_room();
+    void receive_failed(int error);
+    [[nodiscard]] IoResult send_front(bool* cut_short);
+    void arm_write_deadline();
+    void end_output();
+    void discard_some();
+    void give_back_input();
+    void change_state(ConnectionState from, ConnectionState to);
+    [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
+
+    // The slot's table: offsets on 64-bit systems.
+    Protocol* protocol_ = nullptr;                    //   0
+    void* session_ = nullptr;                         //   8
+    TlsSession* tls_ = nullptr;                       //  16  plain TCP: nullptr
+    Input input_;                                     //  24
+    OutputQueue output_;                              //  40
+    TimerNode timer_;                                 //  56
+    std::int32_t fd_ = -1;                            //  80
+    std::uint32_t index_ = 0;                         //  84
+    std::uint32_t generation_ = 0;                    //  88
+    std::uint32_t ready_next_ = kNone;                //  92  ready, starved, closed or free list
+    std::uint32_t ready_previous_ = kNone;            //  96
+    std::uint32_t dirty_next_ = kNone;                // 100
+    ConnectionState state_ = ConnectionState::free;   // 104
+    std::uint8_t edges_ = 0;                          // 105
+    std::uint8_t flags_ = 0;                          // 106
+    std::uint8_t listener_ = 0;                       // 107
+    PeerAddress peer_;                                // 108
+};
+
+static_assert(sizeof(void*) != 8 || sizeof(Connection) == 128, "a connection's slot is 128 bytes");
+
+}  // namespace penstock

@@ -1,0 +1,84 @@
+#include "penstock/engine/connection_pool.h"
+
+#include <algorithm>
+#include <new>
+
+#include "penstock/engine/ensure.h"
+
+namespace penstock {
+
+ConnectionPool::ConnectionPool(std::uint32_t limit) : limit_(limit) {}
+
+ConnectionPool::~ConnectionPool() { ensure(in_use_ == 0, "connection pool: destroyed with connections open"); }
+
+Connection* ConnectionPool::try_acquire() {
+    if (in_use_ >= limit_) {
+        return nullptr;
+    }
+    std::uint32_t number = first_with_room_;
+    while (number < slabs_.size() && slabs_[number].slots != nullptr &&
+           slabs_[number].first_free == Connection::kNone) {
+        ++number;
+    }
+    first_with_room_ = number;
+    if ((number == slabs_.size() || slabs_[number].slots == nullptr) && !make_slab(number)) {
+        return nullptr;
+    }
+    Slab& slab = slabs_[number];
+    Connection& slot = slab.slots[slab.first_free % kSlotsPerSlab];
+    slab.first_free = slot.ready_next_;
+    slot.ready_next_ = Connection::kNone;
+    if (slab.in_use++ == 0) {
+        --empty_slabs_;
+    }
+    ++in_use_;
+    return &slot;
+}
+
+bool ConnectionPool::make_slab(std::uint32_t number) {
+    if (number == slabs_.size()) {
+        slabs_.emplace_back();
+    }
+    Slab& slab = slabs_[number];
+    slab.slots.reset(new (std::nothrow) Connection[kSlotsPerSlab]);
+    if (slab.slots == nullptr) {
+        return false;
+    }
+    for (std::uint32_t i = 0; i < kSlotsPerSlab; ++i) {
+        Connection& slot = slab.slots[i];
+        slot.index_ = number * kSlotsPerSlab + i;
+        slot.generation_ = slab.next_generation;
+        slot.ready_next_ = i + 1 < kSlotsPerSlab ? slot.index_ + 1 : Connection::kNone;
+    }
+    slab.first_free = number * kSlotsPerSlab;
+    ++empty_slabs_;
+    return true;
+}
+
+void ConnectionPool::release(Connection& connection) {
+    ensure(connection.state_ == ConnectionState::closed, "connection pool: released a connection that is not closed");
+    const std::uint32_t number = connection.index_ / kSlotsPerSlab;
+    Slab& slab = slabs_[number];
+    connection.state_ = ConnectionState::free;
+    ++connection.generation_;
+    connection.ready_next_ = slab.first_free;
+    slab.first_free = connection.index_;
+    slab.next_generation = std::max(slab.next_generation, connection.generation_);
+    first_with_room_ = std::min(first_with_room_, number);
+    --in_use_;
+    if (--slab.in_use == 0 && ++empty_slabs_ > kFreeSlabLimit) {
+        slab.slots.reset();
+        slab.first_free = Connection::kNone;
+        --empty_slabs_;
+    }
+}
+
+std::size_t ConnectionPool::memory_bytes() const {
+    std::size_t bytes = slabs_.capacity() * sizeof(Slab);
+    for (const Slab& slab : slabs_) {
+        bytes += slab.slots != nullptr ? kSlotsPerSlab * sizeof(Connection) : 0;
+    }
+    return bytes;
+}
+
+}  // namespace penstock

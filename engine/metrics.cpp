@@ -1,0 +1,36 @@
+#include "penstock/engine/metrics.h"
+
+namespace penstock {
+
+ReactorStats::ReactorStats(const ReactorCounters& counters)
+    : accepted(counters.accepted.get()), active(counters.active.get()), closed(counters.closed.get()),
+      refused(counters.refused.get()), accept_errors(counters.accept_errors.get()),
+      requests(counters.requests.get()), request_errors(counters.request_errors.get()),
+      timeouts(counters.timeouts.get()), peer_resets(counters.peer_resets.get()),
+      input_starved(counters.input_starved.get()), output_refused(counters.output_refused.get()),
+      stale_events(counters.stale_events.get()), cut_by_drain(counters.cut_by_drain.get()),
+      tasks_parked(counters.tasks_parked.get()), received_bytes(counters.received_bytes.get()),
+      sent_bytes(counters.sent_bytes.get()), turns(counters.turns.get()) {}
+
+ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
+    accepted += other.accepted;
+    active += other.active;
+    closed += other.closed;
+    refused += other.refused;
+    accept_errors += other.accept_errors;
+    requests += other.requests;
+    request_errors += other.request_errors;
+    timeouts += other.timeouts;
+    peer_resets += other.peer_resets;
+    input_starved += other.input_starved;
+    output_refused += other.output_refused;
+    stale_events += other.stale_events;
+    cut_by_drain += other.cut_by_drain;
+    tasks_parked += other.tasks_parked;
+    received_bytes += other.received_bytes;
+    sent_bytes += other.sent_bytes;
+    turns += other.turns;
+    return *this;
+}
+
+}  // namespace penstock

@@ -1,0 +1,58 @@
+// Public.
+// Counters with one writer and any number of readers: the reactor adds without a locked instruction, others read
+// what may be a moment old.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace penstock {
+
+class Counter {
+public:
+    void add(std::uint64_t amount = 1) {
+        value_.store(value_.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+    }
+    void subtract(std::uint64_t amount = 1) {
+        value_.store(value_.load(std::memory_order_relaxed) - amount, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<std::uint64_t> value_{0};
+};
+
+// What one reactor counts. Written by its thread, read by any.
+struct ReactorCounters {
+    Counter accepted;            // connections taken from a listener
+    Counter active;              // open now, refused ones not counted
+    Counter closed;              // ended for whatever reason
+    Counter refused;             // turned away at the connection limit
+    Counter accept_errors;       // accept failed for want of descriptors or memory; each pauses the listener
+    Counter requests;            // requests that were given an answer
+    Counter request_errors;      // of those, refused by the protocol before a handler ran
+    Counter timeouts;            // connections ended by a deadline
+    Counter peer_resets;         // connections ended by an error of the socket
+    Counter input_starved;       // times a connection had to wait for an input block
+    Counter output_refused;      // connections closed because no block was left for their answer
+    Counter stale_events;        // events for slots that had been given back
+    Counter cut_by_drain;        // connections still busy when the drain's time was up
+    Counter tasks_parked;        // exchanges that wait for an offloaded function after their peer left, now
+    Counter received_bytes;
+    Counter sent_bytes;
+    Counter turns;               // of the loop
+};
+
+// A copy of the above, of one reactor or added up.
+struct ReactorStats {
+    std::uint64_t accepted = 0, active = 0, closed = 0, refused = 0, accept_errors = 0;
+    std::uint64_t requests = 0, request_errors = 0, timeouts = 0, peer_resets = 0;
+    std::uint64_t input_starved = 0, output_refused = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
+    std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
+
+    ReactorStats() = default;
+    explicit ReactorStats(const ReactorCounters& counters);
+    ReactorStats& operator+=(const ReactorStats& other);
+};
+
+}  // namespace penstock

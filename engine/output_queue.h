@@ -1,0 +1,93 @@
+// Internal.
+// What a connection still has to send, in order: bytes in leased blocks, bytes that somebody else owns, and
+// file ranges. Everything that follows each other in blocks leaves in one gathering send. An empty queue
+// holds no memory: it is one pointer and two counts in the connection's slot.
+//
+// The first block begins with the queue's bookkeeping; in each block bytes grow from the front and piece
+// descriptors from the back, so a burst of pipelined answers is one piece. The memory of a piece stays leased
+// until `consume` says that the kernel has it.
+//
+// Owned by a Connection, used by its reactor's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "penstock/engine/block_pool.h"
+#include "penstock/platform/net.h"
+
+namespace penstock {
+
+// A range of an open file; the queue closes the descriptor when it is done with it.
+struct FileRange {
+    int fd = -1;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+};
+
+class OutputQueue {
+public:
+    OutputQueue() = default;
+    OutputQueue(const OutputQueue&) = delete;
+    OutputQueue& operator=(const OutputQueue&) = delete;
+    // Must be cleared by then: it does not know its pool.
+    ~OutputQueue();
+
+    [[nodiscard]] bool empty() const { return first_ == nullptr; }
+    // Bytes waiting in memory (blocks and owned pieces); file ranges count nothing.
+    [[nodiscard]] std::uint64_t memory_bytes() const { return memory_bytes_; }
+
+    // At least `size` contiguous writable bytes at the end of the queue (size <= kMaxReserveBytes), or an
+    // empty span when the pool has no block. What is then written is made part of the queue by `commit`,
+    // before anything else is appended or consumed. When nothing is committed to an empty queue, the block
+    // stays until the next `consume` (of 0 bytes, too) or `clear`.
+    [[nodiscard]] std::span<char> try_reserve(BlockPool& pool, std::size_t size);
+    void commit(std::size_t size);
+
+    // Copies; false, with nothing queued, when the pool has not enough blocks.
+    [[nodiscard]] bool try_append_copy(BlockPool& pool, std::string_view bytes);
+    // Bytes that live until `release(owner)` is called, which happens once: when they are sent, or cleared,
+    // or at once when there are none. It must leave this queue alone. `release` may be nullptr for bytes that
+    // live for ever. On false nothing is queued or released.
+    [[nodiscard]] bool try_append_external(BlockPool& pool, std::string_view bytes, void* owner,
+                                           void (*release)(void*));
+    // Takes over the string. On false it is untouched.
+    [[nodiscard]] bool try_append_string(BlockPool& pool, std::string&& bytes);
+    // Takes over the descriptor. On false it is still the caller's. An empty range is closed at once.
+    [[nodiscard]] bool try_append_file(BlockPool& pool, const FileRange& range);
+
+    // The last thing queued is a file range: it counts no memory but holds a descriptor.
+    [[nodiscard]] bool ends_with_file() const;
+    // The next thing to send is a file range: returns it, else nullptr.
+    [[nodiscard]] const FileRange* front_file() const;
+    // The memory pieces in front, at most pieces.size() of them and none behind a file range; returns how
+    // many were filled in. `*file_follows` tells whether a file range comes right behind them.
+    [[nodiscard]] std::size_t gather(std::span<platform::SendPiece> pieces, bool* file_follows) const;
+
+    // `bytes` of what `gather` or `front_file` gave have been taken by the kernel; releases what is complete.
+    void consume(BlockPool& pool, std::size_t bytes);
+    // Drops everything: gives blocks back, releases owners, closes files.
+    void clear(BlockPool& pool);
+
+    // What one try_reserve may ask for: a block less its bookkeeping and one piece.
+    static constexpr std::size_t kMaxReserveBytes = 15 << 10;
+
+private:
+    struct Piece;
+    struct Block;
+
+    [[nodiscard]] Block* try_block_with(BlockPool& pool, std::size_t bytes);
+    [[nodiscard]] bool try_add_blocks(BlockPool& pool, std::size_t count);
+    void drop_front_piece(BlockPool& pool);
+    void drop_spent_blocks(BlockPool& pool);
+
+    Block* first_ = nullptr;
+    std::uint64_t memory_bytes_ = 0;
+};
+
+static_assert(sizeof(OutputQueue) == 16);
+
+}  // namespace penstock

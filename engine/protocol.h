@@ -1,0 +1,60 @@
+// Internal.
+// A Protocol gives meaning to the bytes of connections: one object per listener and reactor, made by a
+// ProtocolFactory when the server starts. It keeps what one connection needs in `Connection::session()`.
+//
+// Called on its reactor's thread only, once per buffer and never per byte. Any of these may close the connection
+// (Connection::close only marks it), so none may be called again for it afterwards, except on_close, which comes
+// exactly once and last.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "penstock/platform/error.h"
+
+namespace penstock {
+
+class Connection;
+class Reactor;
+struct Config;
+
+class Protocol {
+public:
+    explicit Protocol(Reactor& reactor) : reactor_(reactor) {}
+    virtual ~Protocol() = default;
+    Protocol(const Protocol&) = delete;
+    Protocol& operator=(const Protocol&) = delete;
+
+    [[nodiscard]] Reactor& reactor() const { return reactor_; }
+
+    // Bytes have been added to the input, or the peer has finished sending (`input_ended`), or reading was resumed.
+    // What it queues for sending is flushed when it returns.
+    virtual void on_input(Connection& connection) = 0;
+    // The kernel took some of the output that it had refused before; perhaps all of it.
+    virtual void on_drained(Connection& connection) = 0;
+    // The connection's deadline has passed.
+    virtual void on_deadline(Connection& connection) = 0;
+    // The connection is over: give back everything held for it. The slot dies after this.
+    virtual void on_close(Connection& connection) = 0;
+    // The reactor has no block left for input: end the oldest request that is still arriving. False when there is
+    // none of that kind.
+    virtual bool on_memory_pressure() = 0;
+    // The server drains: end what only waits.
+    virtual void on_drain(Connection& connection) = 0;
+
+private:
+    Reactor& reactor_;
+};
+
+// What a listener speaks. Shared by the reactors and read only once the server runs.
+class ProtocolFactory {
+public:
+    virtual ~ProtocolFactory() = default;
+    // Called once before any thread starts; the place for whatever can be wrong.
+    [[nodiscard]] virtual Result<void> prepare(const Config& config) = 0;
+    [[nodiscard]] virtual std::unique_ptr<Protocol> create(Reactor& reactor) const = 0;
+    // A complete answer to a client that is turned away because the server is full, or empty. Lives for ever.
+    [[nodiscard]] virtual std::string_view refusal() const = 0;
+};
+
+}  // namespace penstock

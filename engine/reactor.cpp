@@ -1,0 +1,429 @@
+#include "penstock/engine/reactor.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "penstock/engine/ensure.h"
+#include "penstock/engine/http_date.h"
+#include "penstock/engine/offload.h"
+#include "penstock/platform/clock.h"
+#include "penstock/platform/net.h"
+
+namespace penstock {
+
+namespace {
+
+thread_local Reactor* t_current = nullptr;
+
+// Tokens above any connection's index name listeners.
+constexpr std::uint32_t kListenerIndex = 0xffff'0000;
+
+class CurrentReactor {
+public:
+    explicit CurrentReactor(Reactor* reactor) : outer_(std::exchange(t_current, reactor)) {}
+    ~CurrentReactor() { t_current = outer_; }
+    CurrentReactor(const CurrentReactor&) = delete;
+    CurrentReactor& operator=(const CurrentReactor&) = delete;
+
+private:
+    Reactor* const outer_;
+};
+
+}  // namespace
+
+Reactor* Reactor::current() { return t_current; }
+
+Reactor::Reactor(const Config& config, unsigned number, OffloadPool* offload)
+    : config_(config), number_(number), offload_(offload), start_ms_(platform::monotonic_ms()),
+      blocks_(kIoBlockBytes, config.io_block_limit, config.free_block_limit),
+      pages_(kPageBytes, config.page_limit, config.free_block_limit),
+      connections_(config.connection_limit + config.refusal_limit), deadlines_(0), alarms_(0),
+      mailbox_(config.mailbox_limit, poller_), replies_(std::max(config.offload_limit, 1u), poller_),
+      scratch_(new std::byte[kIoBlockBytes]), ready_(connections_), starved_(connections_),
+      closed_(connections_) {
+    std::memcpy(date_field_.data(), "Date: ", 6);
+    std::memcpy(date_field_.data() + 6 + kHttpDateBytes, "\r\n", 2);
+    date_second_ = -1;
+    update_clock();
+}
+
+Reactor::~Reactor() {
+    const CurrentReactor scope(this);
+    mailbox_.close();
+    cut_all();
+    finish_turn();
+    listeners_.clear();
+}
+
+Result<void> Reactor::open() { return poller_.open(); }
+
+Result<void> Reactor::add_listener(int fd, const ProtocolFactory& factory) {
+    const std::size_t number = listeners_.size();
+    ensure(number < kListenerLimit, "reactor: more listeners than a slot can name");
+    protocols_.push_back(factory.create(*this));
+    listeners_.push_back(std::make_unique<Listener>(*this, fd, static_cast<std::uint8_t>(number),
+                                                    *protocols_.back(), factory));
+    const ConnectionToken token{kListenerIndex + static_cast<std::uint32_t>(number), 0};
+    const int error = poller_.add(fd, token.pack());
+    return error == 0 ? Result<void>() : Result<void>(system_error("cannot watch the listening socket", error));
+}
+
+void Reactor::run() {
+    while (run_turn(-1)) {
+    }
+}
+
+// The order of a turn. The clock is read once, right after the wait, so that everything sees one time. Events come
+// before timers: a request that arrived just now beats its connection's idle deadline. Messages follow, then
+// new clients, who may wait behind those already served. The ready list then gives a second share to those that
+// stopped early, once everybody had a first. Output for other connections is flushed once, when nothing more
+// can be added to it; and slots are taken apart at the very end, so no pointer goes stale within a turn.
+bool Reactor::run_turn(int max_wait_ms) {
+    const CurrentReactor scope(this);
+    const platform::PollResult polled = poller_.wait(choose_timeout(max_wait_ms));
+    counters_.turns.add();
+    update_clock();
+    dispatch(polled.events);
+    expire_timers();
+    if (polled.woken || messages_left_) {
+        run_messages();
+    }
+    accept_pending();
+    run_ready();
+    finish_turn();
+    if (draining_) {
+        check_drain();
+    }
+    return !stopped_;
+}
+
+bool Reactor::has_work() const {
+    return !ready_.empty() || messages_left_ ||
+           std::any_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->pending(); });
+}
+
+int Reactor::choose_timeout(int max_wait_ms) const {
+    if (has_work()) {
+        return 0;
+    }
+    int timeout = max_wait_ms;
+    const auto shorten = [&timeout](int other) {
+        if (other >= 0 && (timeout < 0 || other < timeout)) {
+            timeout = other;
+        }
+    };
+    shorten(deadlines_.next_timeout_ms());
+    shorten(alarms_.next_timeout_ms());
+    if (draining_) {
+        shorten(std::max(0, static_cast<std::int32_t>(drain_deadline_ms_ - now_ms_)));
+    }
+    return timeout;
+}
+
+void Reactor::update_clock() {
+    now_ms_ = static_cast<std::uint32_t>(platform::monotonic_ms() - start_ms_);
+    const std::int64_t second = platform::wall_seconds();
+    if (second != date_second_) {
+        date_second_ = second;
+        write_http_date(second, date_field_.data() + 6);
+    }
+}
+
+void Reactor::dispatch(std::span<const platform::PollEvent> events) {
+    for (const platform::PollEvent& event : events) {
+        const ConnectionToken token = ConnectionToken::unpack(event.token);
+        if (token.index >= kListenerIndex) {
+            listeners_[token.index - kListenerIndex]->on_readable();
+        } else if (Connection* connection = connections_.find(token)) {
+            connection->handle_event(event);
+        } else {
+            counters_.stale_events.add();
+        }
+    }
+}
+
+void Reactor::expire_timers() {
+    deadlines_.advance(now_ms_);
+    while (TimerNode* node = deadlines_.pop_due()) {
+        auto* const slot = reinterpret_cast<std::byte*>(node) - offsetof(Connection, timer_);
+        reinterpret_cast<Connection*>(slot)->handle_deadline();
+    }
+    alarms_.advance(now_ms_);
+    while (TimerNode* node = alarms_.pop_due()) {
+        auto* const alarm = static_cast<Alarm*>(node);
+        alarm->ring(alarm->context);
+    }
+}
+
+void Reactor::run_messages() {
+    const std::uint8_t stop = stop_requested_.load(std::memory_order_acquire);
+    if (stop != 0 && !draining_) {
+        begin_drain();
+    }
+    if (stop == 2) {
+        drain_deadline_ms_ = now_ms_;
+    }
+    replies_.run(kMessagesPerTurn);
+    mailbox_.run(kMessagesPerTurn);
+    messages_left_ = replies_.has_more() || mailbox_.has_more();
+}
+
+void Reactor::accept_pending() {
+    for (const auto& listener : listeners_) {
+        listener->accept_some();
+    }
+}
+
+void Reactor::adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Protocol& protocol,
+                    std::string_view refusal) {
+    Connection* const connection = connections_.try_acquire();
+    if (connection == nullptr) {
+        platform::close_descriptor(fd);
+        return;
+    }
+    connection->fd_ = fd;
+    connection->peer_ = peer;
+    connection->listener_ = listener;
+    connection->protocol_ = &protocol;
+    connection->edges_ = Connection::kReadable | Connection::kWritable;
+    connection->change_state(ConnectionState::free, ConnectionState::open);
+    if (refusal.empty()) {
+        counters_.active.add();
+        connection->set_deadline_in(config_.idle_timeout_ms);
+        connection->read_some();
+    } else {
+        connection->flags_ = Connection::kRefused;
+        ++refused_open_;
+        if (connection->output_.try_append_external(blocks_, refusal, nullptr, nullptr)) {
+            connection->finish(Linger::yes);
+            connection->flush();
+        } else {
+            connection->close();
+        }
+    }
+    if (connection->state_ != ConnectionState::closed) {
+        register_with_poller(*connection);
+    }
+}
+
+// Late, and only what stays open: a connection that was answered and closed costs no call for it. Being already
+// readable makes an event, so nothing that came since the last receive is lost.
+void Reactor::register_with_poller(Connection& connection) {
+    const int error = poller_.add(connection.fd_, connection.token().pack());
+    if (error != 0) {
+        counters_.accept_errors.add();
+        log(LogLevel::warning, std::string("a connection was dropped, it cannot be watched: ") + std::strerror(error));
+        connection.close();
+    }
+}
+
+// Those that were ready when it began; what becomes ready meanwhile has its turn in the next one.
+void Reactor::run_ready() {
+    for (std::uint32_t left = ready_.size(); left > 0; --left) {
+        Connection* const connection = ready_.pop_front();
+        if (connection == nullptr) {
+            return;  // others were closed by those before them
+        }
+        connection->flags_ &= static_cast<std::uint8_t>(~Connection::kReady);
+        connection->continue_work();
+    }
+}
+
+void Reactor::finish_turn() {
+    for (int pass = 0; pass < kClosePasses; ++pass) {
+        flush_dirty();
+        if (closed_.empty()) {
+            break;
+        }
+        take_apart_closed();
+    }
+    if (!starved_.empty()) {
+        relieve_starved();
+    }
+}
+
+void Reactor::flush_dirty() {
+    while (dirty_first_ != Connection::kNone) {
+        Connection& connection = connections_.at(dirty_first_);
+        dirty_first_ = connection.dirty_next_;
+        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kDirty);
+        connection.flush();
+    }
+}
+
+void Reactor::take_apart_closed() {
+    for (std::uint32_t left = closed_.size(); left > 0; --left) {
+        take_apart(*closed_.pop_front());
+    }
+}
+
+void Reactor::take_apart(Connection& connection) {
+    connection.protocol_->on_close(connection);
+    deadlines_.cancel(connection.timer_);
+    connection.output_.clear(blocks_);
+    if (connection.input_.has_block()) {
+        blocks_.release(connection.input_.detach());
+    }
+    platform::close_descriptor(std::exchange(connection.fd_, -1));
+    if (connection.has(Connection::kRefused)) {
+        --refused_open_;
+    } else {
+        counters_.active.subtract();
+        counters_.closed.add();
+    }
+    if (connection.has(Connection::kDirty)) {
+        flush_dirty();  // marked by its own on_close: it must not stay on that list
+    }
+    connection.flags_ = 0;
+    connection.edges_ = 0;
+    connection.session_ = nullptr;
+    connection.input_ = Input();
+    connections_.release(connection);
+}
+
+// Waiting readers get the blocks that came back. When none did, the oldest request that is still arriving has
+// held one for longest and must give way: a budget that is spent must not stop the server.
+void Reactor::relieve_starved() {
+    const auto has_block = [this] { return blocks_.leased() + config_.io_block_reserve < config_.io_block_limit; };
+    if (!has_block()) {
+        for (const auto& protocol : protocols_) {
+            if (protocol->on_memory_pressure()) {
+                break;
+            }
+        }
+        flush_dirty();
+    }
+    std::uint32_t room = has_block() ? config_.io_block_limit - config_.io_block_reserve - blocks_.leased() : 0;
+    for (; room > 0 && !starved_.empty(); --room) {
+        Connection* const connection = starved_.pop_front();
+        connection->flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
+        make_ready(*connection);
+    }
+}
+
+void Reactor::make_ready(Connection& connection) {
+    if (!connection.has(Connection::kReady) && !connection.has(Connection::kStarved) &&
+        connection.state_ != ConnectionState::closed) {
+        connection.flags_ |= Connection::kReady;
+        ready_.push_back(connection);
+    }
+}
+
+void Reactor::make_starved(Connection& connection) {
+    if (connection.has(Connection::kReady)) {
+        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kReady);
+        ready_.remove(connection);
+    }
+    if (!connection.has(Connection::kStarved)) {
+        counters_.input_starved.add();
+        connection.flags_ |= Connection::kStarved;
+        starved_.push_back(connection);
+    }
+}
+
+void Reactor::make_dirty(Connection& connection) {
+    if (!connection.has(Connection::kDirty)) {
+        connection.flags_ |= Connection::kDirty;
+        connection.dirty_next_ = std::exchange(dirty_first_, connection.index_);
+    }
+}
+
+void Reactor::make_closed(Connection& connection) {
+    if (connection.has(Connection::kReady)) {
+        ready_.remove(connection);
+    } else if (connection.has(Connection::kStarved)) {
+        starved_.remove(connection);
+    }
+    connection.flags_ &= static_cast<std::uint8_t>(~(Connection::kReady | Connection::kStarved));
+    closed_.push_back(connection);
+}
+
+void Reactor::request_stop(bool cut) {
+    std::uint8_t wanted = cut ? 2 : 1;
+    std::uint8_t current = stop_requested_.load(std::memory_order_relaxed);
+    while (current < wanted && !stop_requested_.compare_exchange_weak(current, wanted, std::memory_order_release)) {
+    }
+    poller_.wake();
+}
+
+void Reactor::begin_drain() {
+    draining_ = true;
+    drain_deadline_ms_ = now_ms_ + config_.drain_timeout_ms;
+    for (const auto& listener : listeners_) {
+        listener->begin_drain();
+    }
+    connections_.for_each([](Connection& connection) {
+        if (connection.state_ == ConnectionState::open) {
+            connection.protocol_->on_drain(connection);
+            connection.flush_later();
+        }
+    });
+}
+
+void Reactor::check_drain() {
+    if (!idle() && static_cast<std::int32_t>(now_ms_ - drain_deadline_ms_) >= 0) {
+        counters_.cut_by_drain.add(connections_.in_use());
+        cut_all();
+        finish_turn();
+    }
+    if (idle()) {
+        mailbox_.close();
+        stopped_ = true;
+    }
+}
+
+// Nothing is under way. Offloaded functions refer into this reactor, so it outlives them whatever the deadline says.
+bool Reactor::idle() const {
+    return connections_.in_use() == 0 && offloads_in_flight_ == 0 && counters_.tasks_parked.get() == 0 &&
+           std::all_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->fd() < 0; });
+}
+
+void Reactor::cut_all() {
+    for (const auto& listener : listeners_) {
+        listener->close();
+    }
+    connections_.for_each([](Connection& connection) { connection.close(); });
+}
+
+bool Reactor::try_take_body_memory(std::uint64_t bytes) {
+    if (bytes > config_.body_memory_limit_bytes - body_memory_bytes_) {
+        return false;
+    }
+    body_memory_bytes_ += bytes;
+    return true;
+}
+
+void Reactor::return_body_memory(std::uint64_t bytes) {
+    ensure_debug(bytes <= body_memory_bytes_, "reactor: more body memory returned than taken");
+    body_memory_bytes_ -= bytes;
+}
+
+bool Reactor::try_offload(Message&& job, Message&& reply) {
+    if (offload_ == nullptr || offloads_in_flight_ >= config_.offload_limit) {
+        return false;
+    }
+    ++offloads_in_flight_;
+    const bool submitted = offload_->try_submit(
+        Message([this, job = std::move(job), reply = std::move(reply)]() mutable {
+            job();
+            const bool posted = replies_.try_post(Message([this, reply = std::move(reply)]() mutable {
+                --offloads_in_flight_;
+                reply();
+            }));
+            ensure(posted, "reactor: an offloaded function's reply has no place");
+        }));
+    if (!submitted) {
+        --offloads_in_flight_;
+    }
+    return submitted;
+}
+
+void Reactor::log(LogLevel level, std::string_view line) const {
+    if (config_.log) {
+        config_.log(level, line);
+    }
+}
+
+}  // namespace penstock

@@ -1,0 +1,170 @@
+// Internal.
+// One thread's whole world: poller, listeners, connections, timers and memory. Reactors share nothing; what
+// another thread wants of one, it posts.
+//
+// Owned by a Server (or a test). Everything here belongs to the thread that calls `run` or `run_turn`, except what
+// says "any thread".
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "penstock/engine/alarm.h"
+#include "penstock/engine/block_pool.h"
+#include "penstock/engine/config.h"
+#include "penstock/engine/connection_list.h"
+#include "penstock/engine/connection_pool.h"
+#include "penstock/engine/listener.h"
+#include "penstock/engine/mailbox.h"
+#include "penstock/engine/metrics.h"
+#include "penstock/engine/protocol.h"
+#include "penstock/engine/timer_wheel.h"
+#include "penstock/platform/poller.h"
+
+namespace penstock {
+
+class OffloadPool;
+
+class Reactor {
+public:
+    // `offload` may be nullptr: then nothing can be offloaded. Both must outlive the reactor.
+    Reactor(const Config& config, unsigned number, OffloadPool* offload);
+    ~Reactor();
+    Reactor(const Reactor&) = delete;
+    Reactor& operator=(const Reactor&) = delete;
+
+    // Before run. `open` comes first.
+    [[nodiscard]] Result<void> open();
+    // Takes over the listening descriptor, also when it fails.
+    [[nodiscard]] Result<void> add_listener(int fd, const ProtocolFactory& factory);
+
+    // Turns until drained after `request_stop`, then cuts what is left when the drain's time is up.
+    void run();
+    // One turn: waits for events up to `max_wait_ms` (-1: until something happens) and does all that is due.
+    // False once the reactor has stopped.
+    bool run_turn(int max_wait_ms);
+
+    // Something is left to do that no event will announce: the next turn will not wait.
+    [[nodiscard]] bool has_work() const;
+
+    // Any thread, more than once: stop accepting, answer what is under way, end. `cut`: do not wait for the rest.
+    void request_stop(bool cut);
+    // Runs the message on the reactor's thread, in a later turn. False when the mailbox is full or the reactor has
+    // stopped. Any thread.
+    [[nodiscard]] bool try_post(Message&& message) { return mailbox_.try_post(std::move(message)); }
+    // Any thread; a moment old.
+    [[nodiscard]] const ReactorCounters& counters() const { return counters_; }
+
+    // The reactor whose turn runs on this thread, or nullptr.
+    [[nodiscard]] static Reactor* current();
+
+    // ---- For connections, listeners, protocols and tasks ----
+
+    [[nodiscard]] const Config& config() const { return config_; }
+    [[nodiscard]] unsigned number() const { return number_; }
+    [[nodiscard]] ReactorCounters& count() { return counters_; }
+    [[nodiscard]] BlockPool& blocks() { return blocks_; }
+    [[nodiscard]] BlockPool& pages() { return pages_; }
+    [[nodiscard]] ConnectionPool& connections() { return connections_; }
+    [[nodiscard]] bool draining() const { return draining_; }
+    // Milliseconds since the reactor was made, as of this turn; wraps after 49 days.
+    [[nodiscard]] std::uint32_t now_ms() const { return now_ms_; }
+    // "Date: …\r\n" as of this turn (RFC 9110 §6.6.1).
+    [[nodiscard]] std::string_view date_field() const { return {date_field_.data(), date_field_.size()}; }
+
+    // A receive buffer for bytes that nobody keeps.
+    [[nodiscard]] std::span<std::byte> scratch() { return {scratch_.get(), kIoBlockBytes}; }
+
+    void set_alarm(Alarm& alarm, std::uint32_t delay_ms) { alarms_.schedule(alarm, now_ms_ + delay_ms); }
+    void cancel(Alarm& alarm) { alarms_.cancel(alarm); }
+
+    // Bytes of request bodies, against `body_memory_limit_bytes`. False when there is no room.
+    [[nodiscard]] bool try_take_body_memory(std::uint64_t bytes);
+    void return_body_memory(std::uint64_t bytes);
+
+    // Runs `job` on the offload pool and then `reply` here. False, with neither run, when the pool or this reactor's
+    // share of it is full.
+    [[nodiscard]] bool try_offload(Message&& job, Message&& reply);
+
+    // An input block for a connection, or nullptr when there is none beside the reserve for output.
+    [[nodiscard]] std::byte* try_acquire_input() { return blocks_.try_acquire(config_.io_block_reserve); }
+
+    // A new connection: takes a slot, reads and answers at once if bytes are there, and registers only what stays
+    // open. With a `refusal` it says just that and lingers. Takes over `fd`, also when it fails.
+    void adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Protocol& protocol,
+               std::string_view refusal);
+    [[nodiscard]] std::uint32_t refused_open() const { return refused_open_; }
+    [[nodiscard]] bool may_linger() const { return lingering_ < config_.linger_limit; }
+
+    // Does not log when nobody listens; the text is only made by who checks `logs`.
+    [[nodiscard]] bool logs() const { return static_cast<bool>(config_.log); }
+    void log(LogLevel level, std::string_view line) const;
+
+private:
+    friend class Connection;
+    friend class Listener;
+
+    void make_ready(Connection& connection);
+    void make_starved(Connection& connection);
+    void make_dirty(Connection& connection);
+    void make_closed(Connection& connection);
+    [[nodiscard]] int choose_timeout(int max_wait_ms) const;
+    void update_clock();
+    void dispatch(std::span<const platform::PollEvent> events);
+    void expire_timers();
+    void run_messages();
+    void accept_pending();
+    void run_ready();
+    void relieve_starved();
+    void finish_turn();
+    void flush_dirty();
+    void take_apart_closed();
+    void take_apart(Connection& connection);
+    void register_with_poller(Connection& connection);
+    void begin_drain();
+    void check_drain();
+    void cut_all();
+    [[nodiscard]] bool idle() const;
+
+    const Config& config_;
+    const unsigned number_;
+    OffloadPool* const offload_;
+    platform::Poller poller_;
+    const std::uint64_t start_ms_;
+    std::uint32_t now_ms_ = 0;
+    std::int64_t date_second_ = 0;
+    std::array<char, 37> date_field_{};
+
+    BlockPool blocks_;
+    BlockPool pages_;
+    ConnectionPool connections_;
+    TimerWheel deadlines_;  // of connections
+    TimerWheel alarms_;
+    Mailbox mailbox_;
+    Mailbox replies_;  // of the offload pool: each has its place before its job starts
+    std::vector<std::unique_ptr<Protocol>> protocols_;
+    std::vector<std::unique_ptr<Listener>> listeners_;
+    std::unique_ptr<std::byte[]> scratch_;
+
+    ConnectionList ready_;
+    ConnectionList starved_;
+    ConnectionList closed_;
+    std::uint32_t dirty_first_ = Connection::kNone;
+    std::uint32_t lingering_ = 0;
+    std::uint32_t refused_open_ = 0;
+    std::uint32_t offloads_in_flight_ = 0;
+    std::uint64_t body_memory_bytes_ = 0;
+    bool messages_left_ = false;
+    bool draining_ = false;
+    bool stopped_ = false;
+    std::uint32_t drain_deadline_ms_ = 0;
+    std::atomic<std::uint8_t> stop_requested_{0};  // 1: drain, 2: cut
+    ReactorCounters counters_;
+};
+
+}  // namespace penstock

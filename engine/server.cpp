@@ -1,0 +1,269 @@
+#include "penstock/engine/server.h"
+
+#include <atomic>
+#include <cstdio>
+#include <system_error>
+#include <thread>
+
+#include "penstock/engine/offload.h"
+#include "penstock/engine/protocol.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
+#include "penstock/platform/thread.h"
+
+namespace penstock {
+
+namespace {
+
+struct ListenRequest {
+    ListenOptions options;
+    std::shared_ptr<ProtocolFactory> factory;
+    std::uint16_t bound_port = 0;
+    bool bound = false;
+};
+
+}  // namespace
+
+struct Server::State {
+    Config config;
+    std::vector<ListenRequest> listeners;
+    // In this order: reactors end before the pool whose threads post to them.
+    std::unique_ptr<OffloadPool> offload;
+    std::vector<std::unique_ptr<Reactor>> reactors;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> running{0};
+    std::atomic<platform::StopSignals*> waiter{nullptr};
+
+    [[nodiscard]] Result<void> prepare();
+    [[nodiscard]] Result<void> bind(ListenRequest& request);
+    [[nodiscard]] Result<void> start_threads();
+    [[nodiscard]] platform::ListenTarget target_of(const ListenRequest& request) const;
+    void run_reactor(Reactor& reactor);
+    void request_stop(bool cut);
+    void wait();
+    void give_up();
+};
+
+Server::Server(Config config) : state_(std::make_unique<State>()) { state_->config = std::move(config); }
+
+Server::~Server() {
+    stop_now();
+    wait();
+}
+
+void Server::listen(ListenOptions options, std::shared_ptr<ProtocolFactory> factory) {
+    state_->listeners.push_back({std::move(options), std::move(factory)});
+}
+
+Result<void> Server::start() {
+    if (!state_->threads.empty()) {
+        return Error{"the server is running already; call wait before starting it again"};
+    }
+    Result<void> result = state_->prepare();
+    for (ListenRequest& request : state_->listeners) {
+        if (result.ok()) {
+            result = state_->bind(request);
+        }
+    }
+    if (result.ok()) {
+        result = state_->start_threads();
+    }
+    if (!result.ok()) {
+        state_->give_up();
+    }
+    return result;
+}
+
+Result<void> Server::State::prepare() {
+    if (auto valid = validate(config); !valid.ok()) {
+        return valid;
+    }
+    if (listeners.empty()) {
+        return Error{"the server has nothing to listen on; call listen before starting it"};
+    }
+    if (listeners.size() > kListenerLimit) {
+        return Error{"the server has " + std::to_string(listeners.size()) + " listeners; at most " +
+                     std::to_string(kListenerLimit) + " are possible"};
+    }
+    for (const ListenRequest& request : listeners) {
+        if (auto prepared = request.factory->prepare(config); !prepared.ok()) {
+            return prepared;
+        }
+    }
+    const unsigned count = config.reactors != 0 ? config.reactors : platform::usable_core_count();
+    reactors.clear();
+    offload = std::make_unique<OffloadPool>(config.offload_threads, std::size_t{count} * config.offload_limit);
+    for (unsigned i = 0; i < count; ++i) {
+        reactors.push_back(std::make_unique<Reactor>(config, i, offload.get()));
+        if (auto opened = reactors.back()->open(); !opened.ok()) {
+            return opened;
+        }
+    }
+    return {};
+}
+
+platform::ListenTarget Server::State::target_of(const ListenRequest& request) const {
+    platform::ListenTarget target;
+    target.address = request.options.address;
+    target.port = request.options.port;
+    target.backlog = config.backlog;
+    target.ipv6_only = request.options.ipv6_only;
+    target.unix_mode = request.options.unix_mode;
+    return target;
+}
+
+// One socket per reactor, all bound before any thread runs: a port that is taken is told while nothing is served yet,
+// and the kernel's choice of socket never changes under a running server. A Unix socket has no such groups: there the
+// reactors share one socket by duplicates of its descriptor.
+Result<void> Server::State::bind(ListenRequest& request) {
+    platform::ListenTarget target = target_of(request);
+    const bool is_unix = target.address.rfind("unix:", 0) == 0;
+    int first = -1;
+    for (const auto& reactor : reactors) {
+        int fd = -1;
+        if (is_unix && first >= 0) {
+            const IoResult copy = platform::duplicate_descriptor(first);
+            if (!copy.ok()) {
+                return system_error("cannot share the socket of " + target.address, copy.error);
+            }
+            fd = static_cast<int>(copy.count);
+        } else {
+            auto opened = platform::open_listener(target);
+            if (!opened.ok()) {
+                return opened.error();
+            }
+            fd = opened.value();
+        }
+        if (first < 0) {
+            first = fd;
+            request.bound = true;
+            request.bound_port = platform::bound_port(fd);
+            target.port = request.bound_port;
+            target.join_group = true;
+        }
+        if (auto added = reactor->add_listener(fd, *request.factory); !added.ok()) {
+            return added;
+        }
+    }
+    if (config.steering == Steering::receiving_cpu && !is_unix) {
+        if (const int error = platform::steer_by_cpu(first, static_cast<unsigned>(reactors.size())); error != 0) {
+            return system_error("cannot steer connections by CPU; use Steering::kernel_hash", error);
+        }
+    }
+    return {};
+}
+
+Result<void> Server::State::start_threads() {
+    try {
+        for (const auto& reactor : reactors) {
+            running.fetch_add(1, std::memory_order_relaxed);
+            threads.emplace_back([this, &reactor = *reactor] { run_reactor(reactor); });
+        }
+    } catch (const std::system_error& failure) {
+        running.fetch_sub(1, std::memory_order_relaxed);
+        return system_error("cannot start a thread for each of " + std::to_string(reactors.size()) +
+                                " reactors; lower `reactors` or raise the limit of processes",
+                            failure.code().value());
+    }
+    return {};
+}
+
+void Server::State::run_reactor(Reactor& reactor) {
+    platform::block_signals_in_current_thread();
+    platform::name_current_thread(("penstock-" + std::to_string(reactor.number())).c_str());
+    if (config.pin_reactors) {
+        if (const int error = platform::pin_current_thread(reactor.number()); error != 0) {
+            reactor.log(LogLevel::warning, system_error("reactor " + std::to_string(reactor.number()) +
+                                                            " runs without being pinned", error).message);
+        }
+    }
+    reactor.run();
+    if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        if (platform::StopSignals* const signals = waiter.load(std::memory_order_acquire)) {
+            signals->notify();
+        }
+    }
+}
+
+void Server::State::give_up() {
+    request_stop(true);
+    wait();
+    reactors.clear();
+}
+
+void Server::stop() { state_->request_stop(false); }
+
+void Server::stop_now() { state_->request_stop(true); }
+
+void Server::State::request_stop(bool cut) {
+    for (const auto& reactor : reactors) {
+        reactor->request_stop(cut);
+    }
+}
+
+void Server::wait() { state_->wait(); }
+
+void Server::State::wait() {
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    threads.clear();
+    if (offload != nullptr) {
+        offload->stop();
+    }
+    for (ListenRequest& request : listeners) {
+        if (std::exchange(request.bound, false)) {
+            platform::remove_socket_file(target_of(request));
+        }
+    }
+}
+
+void Server::wait_for_signal() {
+    platform::StopSignals signals;
+    state_->waiter.store(&signals, std::memory_order_release);
+    bool cut = false;
+    while (state_->running.load(std::memory_order_acquire) > 0) {
+        if (signals.wait(-1) > 0) {
+            state_->request_stop(std::exchange(cut, true));
+        }
+    }
+    state_->wait();
+    state_->waiter.store(nullptr, std::memory_order_release);
+}
+
+int Server::run() {
+    if (const auto started = start(); !started.ok()) {
+        std::fprintf(stderr, "%s\n", started.error().message.c_str());
+        return 1;
+    }
+    wait_for_signal();
+    return 0;
+}
+
+std::uint16_t Server::port(std::size_t listener) const {
+    return listener < state_->listeners.size() ? state_->listeners[listener].bound_port : std::uint16_t{0};
+}
+
+unsigned Server::reactor_count() const { return static_cast<unsigned>(state_->reactors.size()); }
+
+ReactorStats Server::stats() const {
+    ReactorStats sum;
+    for (const ReactorStats& stats : reactor_stats()) {
+        sum += stats;
+    }
+    return sum;
+}
+
+std::vector<ReactorStats> Server::reactor_stats() const {
+    std::vector<ReactorStats> result;
+    for (const auto& reactor : state_->reactors) {
+        result.emplace_back(reactor->counters());
+    }
+    return result;
+}
+
+bool Server::post(unsigned reactor, std::function<void()> function) {
+    return reactor < state_->reactors.size() && state_->reactors[reactor]->try_post(Message(std::move(function)));
+}
+
+}  // namespace penstock
