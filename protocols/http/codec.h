@@ -1,0 +1,39 @@
+// Internal.
+// How a response leaves: the second of the two interfaces of the data path. HTTP/1 implements it now; another
+// version of HTTP does later, with Request, Response, Router and middleware as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "penstock/engine/output_queue.h"
+
+namespace penstock {
+
+class Exchange;
+
+// What follows the head. Exactly one of the members below `kind` counts.
+struct ResponseBody {
+    enum class Kind : std::uint8_t { none, copied, fixed, owned, file };
+
+    Kind kind = Kind::none;
+    std::string_view bytes = {};   // copied: until the call returns; fixed: for ever
+    std::string* owned = nullptr;  // taken over where it is worth it
+    FileRange file = {};           // taken over always
+
+    [[nodiscard]] std::uint64_t size() const {
+        return kind == Kind::owned ? owned->size() : kind == Kind::file ? file.size : bytes.size();
+    }
+};
+
+class Codec {
+public:
+    // Hands a whole response over to the connection's output. Called once for an exchange, with its head hooks run.
+    virtual void send_response(Exchange& exchange, const ResponseBody& body) = 0;
+
+protected:
+    ~Codec() = default;
+};
+
+}  // namespace penstock

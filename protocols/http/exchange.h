@@ -1,0 +1,128 @@
+// Internal.
+// One request and its response on one connection: parser state, Request, Response, the handler's Task, and the arena
+// they use. It lies at the head of its arena's first page, so taking up a request is taking a page.
+//
+// Owned by the Http1 that made it, through its connection's session; when the connection dies while an offloaded
+// function still refers into the Task, it is parked until that is back. Its reactor's thread only.
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+
+#include "penstock/engine/arena.h"
+#include "penstock/engine/task.h"
+#include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/http1_parser.h"
+#include "penstock/protocols/http/request.h"
+#include "penstock/protocols/http/response.h"
+
+namespace penstock {
+
+class Connection;
+class Http1;
+struct Route;
+
+//   head ──head complete──► body ──message complete──► handling ──answered, handler returned──► done
+//     └─────────────────────────┴───refused────────────────────────────────────────────────────► done
+//
+// In head and body bytes are still arriving; the exchange is then in Http1's list of arriving ones.
+enum class ExchangeState : std::uint8_t { head, body, handling, done };
+
+class Exchange final : public TaskOwner {
+public:
+    // In a page leased from the reactor; nullptr when there is none.
+    [[nodiscard]] static Exchange* try_create(Http1& http, Connection& connection);
+    // Runs destructors and gives everything back, its own memory included.
+    void destroy();
+
+    Exchange(const Exchange&) = delete;
+    Exchange& operator=(const Exchange&) = delete;
+
+    [[nodiscard]] Request& request() { return request_; }
+    [[nodiscard]] Response& response() { return response_; }
+    [[nodiscard]] Http1Parser& parser() { return parser_; }
+    [[nodiscard]] Arena& arena() { return arena_; }
+    [[nodiscard]] Http1& http() const { return http_; }
+    // nullptr once the connection has gone.
+    [[nodiscard]] Connection* connection() const { return connection_; }
+    [[nodiscard]] const Route* route() const { return route_; }
+    // "GET /hello/:name", for logs; "" before a route is found.
+    [[nodiscard]] std::string_view route_name() const;
+
+    [[nodiscard]] ExchangeState state() const { return state_; }
+    void change_state(ExchangeState from, ExchangeState to);
+    [[nodiscard]] bool arriving() const { return state_ <= ExchangeState::body; }
+
+    // Parses what the connection's input holds.
+    [[nodiscard]] Http1Parser::Outcome parse();
+    // Makes room for more input when the block is full. 0, or the status to refuse with: 431, 413, 503.
+    [[nodiscard]] unsigned make_room();
+    // Takes the message's bytes out of the input.
+    void consume_message();
+    void release_body();
+
+    // The parser's reports. Each returns 0 or the status to refuse with.
+    [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
+    [[nodiscard]] unsigned body_arrived(const char* data, std::size_t size);
+
+    // Starts and continues the handler's coroutine.
+    void start_task();
+    [[nodiscard]] bool task_done() const { return task_.done(); }
+    [[nodiscard]] bool has_task() const { return static_cast<bool>(task_); }
+    [[nodiscard]] Task<void>& task() { return task_; }
+    void resume(std::coroutine_handle<> handle) override;
+    void pin() override { ++pins_; }
+    void resume_pinned(std::coroutine_handle<> handle) override;
+    // The connection has gone. Destroys the exchange, or parks it until the last pin is resumed.
+    void abandon();
+
+    void run_before_hooks();
+    void run_head_hooks();
+    void run_done_hooks();
+
+    // The handler's answer, from Response.
+    void answer(const ResponseBody& body);
+    void abort();
+
+    // Links of Http1's list of arriving exchanges, oldest first.
+    Exchange* arriving_next = nullptr;
+    Exchange* arriving_previous = nullptr;
+    bool in_arriving_list = false;
+    std::uint32_t phase_deadline_ms = 0;
+    // What the path's other methods are, where no route was found.
+    std::string_view allow;
+    bool expects_continue = false;
+    // The whole request has arrived.
+    bool message_complete = false;
+    // The connection ends with this exchange.
+    bool must_close = false;
+
+private:
+    Exchange(Http1& http, Connection& connection, std::byte* page);
+    ~Exchange();
+
+    [[nodiscard]] unsigned check_fields();
+    [[nodiscard]] unsigned check_framing();
+    [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
+    [[nodiscard]] unsigned grow_body(std::size_t wanted);
+
+    Arena arena_;
+    Http1& http_;
+    Connection* connection_;
+    const Route* route_ = nullptr;
+    Http1Parser parser_;
+    Task<void> task_;
+    std::uint32_t pins_ = 0;
+    ExchangeState state_ = ExchangeState::head;
+    bool done_hooks_run_ = false;
+    std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
+    std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
+    char* heap_body_ = nullptr;           // counted against the reactor's body memory
+    std::uint64_t heap_capacity_ = 0;
+    Response response_;
+    Request request_;  // last: its field table is the part that stays untouched
+};
+
+}  // namespace penstock

@@ -1,0 +1,381 @@
+#include "penstock/protocols/http/http1.h"
+
+#include <exception>
+#include <string>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
+#include "penstock/protocols/http/response_head.h"
+#include "penstock/protocols/http/route_table.h"
+
+namespace penstock {
+
+Http1::Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes)
+    : Protocol(reactor), routes_(std::move(routes)) {}
+
+Http1::~Http1() = default;
+
+void Http1::on_input(Connection& connection) {
+    for (int requests = 0; connection.is_open(); ++requests) {
+        Exchange* exchange = exchange_of(connection);
+        if (exchange == nullptr) {
+            if (connection.input().empty()) {
+                break;
+            }
+            if (output_is_full(connection)) {
+                connection.pause_reading();  // on_drained goes on
+                break;
+            }
+            if (requests == kRequestsPerTurn) {
+                connection.resume_reading();  // by the ready list: others have waited for long enough
+                break;
+            }
+            exchange = Exchange::try_create(*this, connection);
+            if (exchange == nullptr) {
+                reactor().count().output_refused.add();
+                connection.close();
+                return;
+            }
+            connection.set_session(exchange);
+        }
+        if (!exchange->arriving() || !advance(*exchange)) {
+            break;
+        }
+    }
+    if (connection.is_open()) {
+        if (exchange_of(connection) == nullptr && connection.input().empty() && connection.input_ended()) {
+            connection.finish(Linger::no);  // all that it asked for is answered
+        } else {
+            rearm(connection);
+        }
+    }
+}
+
+// True when the exchange is over and the next request may be looked at.
+bool Http1::advance(Exchange& exchange) {
+    switch (exchange.parse()) {
+        case Http1Parser::Outcome::need_more: return wait_for_more(exchange);
+        case Http1Parser::Outcome::failed: refuse(exchange, exchange.parser().error_status()); return true;
+        case Http1Parser::Outcome::complete: break;
+    }
+    stop_arriving(exchange);
+    exchange.change_state(exchange.state(), ExchangeState::handling);
+    exchange.message_complete = true;
+    return dispatch(exchange);
+}
+
+bool Http1::wait_for_more(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    if (connection.input_ended()) {
+        connection.close();  // half a request, and no more will come
+        return false;
+    }
+    if (exchange.parser().head_complete()) {
+        if (exchange.state() == ExchangeState::head) {
+            exchange.change_state(ExchangeState::head, ExchangeState::body);
+            stop_arriving(exchange);
+        }
+        if (exchange.route() == nullptr) {
+            stop_arriving(exchange);
+            exchange.change_state(ExchangeState::body, ExchangeState::handling);
+            exchange.must_close = true;  // its body is not waited for
+            return dispatch(exchange);
+        }
+        if (std::exchange(exchange.expects_continue, false)) {
+            send_continue(exchange);
+        }
+    }
+    if (const unsigned status = exchange.make_room(); status != 0) {
+        refuse(exchange, status);
+        return true;
+    }
+    if (!exchange.in_arriving_list) {
+        const Config& config = reactor().config();
+        start_arriving(exchange, exchange.state() == ExchangeState::head ? config.head_timeout_ms : config.body_timeout_ms);
+    }
+    return false;
+}
+
+// True when the exchange is over, false while its task runs on.
+bool Http1::dispatch(Exchange& exchange) {
+    if (exchange.route() == nullptr) {
+        answer_without_route(exchange);
+        end_exchange(exchange);
+        return true;
+    }
+    call_handler(exchange);
+    if (exchange.has_task() && !exchange.task_done()) {
+        exchange.connection()->pause_reading();  // until the task ends
+        return false;
+    }
+    finish_answer(exchange);
+    end_exchange(exchange);
+    return true;
+}
+
+void Http1::call_handler(Exchange& exchange) {
+    const bool returned = guard(exchange, [this, &exchange] {
+        exchange.run_before_hooks();
+        if (exchange.response().answered() || !exchange.connection()->is_open()) {
+            return;
+        }
+        if (exchange.route()->handler.plain) {
+            exchange.route()->handler.plain(exchange.request(), exchange.response());
+            return;
+        }
+        exchange.start_task();
+        if (!exchange.has_task()) {
+            answer_with_text(exchange, 503);  // no memory for its frame
+        }
+    });
+    if (!returned) {
+        answer_for_thrown(exchange);
+    }
+}
+
+// The handler has returned: what it left undone is done, or told.
+void Http1::finish_answer(Exchange& exchange) {
+    if (exchange.has_task() && exchange.task().exception()) {
+        guard(exchange, [&exchange] { std::rethrow_exception(exchange.task().exception()); });
+        answer_for_thrown(exchange);
+    }
+    if (exchange.response().answered() || !exchange.connection()->is_open()) {
+        return;
+    }
+    if (exchange.response().status_set()) {
+        exchange.response().send_empty();
+    } else {
+        log_about(exchange, "the handler returned without an answer; call response.send or set a status");
+        answer_with_text(exchange, 500);
+    }
+}
+
+void Http1::task_advanced(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    if (!connection.is_open()) {
+        return;  // on_close comes for it
+    }
+    if (exchange.task_done()) {
+        finish_answer(exchange);
+        end_exchange(exchange);
+        connection.resume_reading();  // what was pipelined behind it
+    } else {
+        rearm(connection);
+    }
+    connection.flush_later();
+}
+
+void Http1::answer_without_route(Exchange& exchange) {
+    if (exchange.allow.empty()) {
+        answer_with_text(exchange, 404);
+        return;
+    }
+    exchange.response().header("Allow", exchange.allow);
+    if (exchange.request().method() == Method::options) {
+        exchange.response().status(204).send_empty();
+    } else {
+        answer_with_text(exchange, 405);
+    }
+}
+
+// The request cannot be served, and what follows it on the connection cannot be trusted to be a request.
+void Http1::refuse(Exchange& exchange, unsigned status) {
+    reactor().count().request_errors.add();
+    stop_arriving(exchange);
+    exchange.change_state(exchange.state(), ExchangeState::handling);
+    exchange.must_close = true;
+    exchange.release_body();
+    answer_with_text(exchange, status);
+    end_exchange(exchange);
+}
+
+void Http1::answer_with_text(Exchange& exchange, unsigned status) {
+    Response& response = exchange.response();
+    const std::string_view phrase = status_phrase(status);
+    response.status(status).header("Content-Type", "text/plain; charset=utf-8");
+    if (status == 503) {
+        response.header("Retry-After", "1");
+    }
+    response.send_static(phrase);
+}
+
+void Http1::answer_for_thrown(Exchange& exchange) {
+    if (exchange.response().answered()) {
+        exchange.must_close = true;
+    } else {
+        exchange.response().clear();
+        answer_with_text(exchange, 500);
+    }
+}
+
+void Http1::log_about(Exchange& exchange, std::string_view text) const {
+    if (reactor().logs()) {
+        std::string line(method_name(exchange.request().method()));
+        line.append(" ").append(exchange.route_name()).append(": ").append(text);
+        reactor().log(LogLevel::error, line);
+    }
+}
+
+void Http1::send_continue(Exchange& exchange) {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    Connection& connection = *exchange.connection();
+    if (!connection.output().try_append_copy(reactor().blocks(), kContinue)) {
+        reactor().count().output_refused.add();
+        connection.close();
+    }
+}
+
+void Http1::end_exchange(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    exchange.change_state(ExchangeState::handling, ExchangeState::done);
+    reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
+    exchange.run_done_hooks();
+    if (exchange.message_complete && connection.is_open()) {
+        exchange.consume_message();
+    }
+    const bool must_close = exchange.must_close;
+    const Linger linger = linger_for(exchange);
+    connection.set_session(nullptr);
+    exchange.destroy();
+    if (must_close) {
+        connection.finish(linger);
+    }
+}
+
+// A client that asked for the end and has sent nothing further can be closed at once: no reset can come of it. Where the
+// end is our idea, or bytes are unread, something may be on its way.
+Linger Http1::linger_for(Exchange& exchange) const {
+    Connection& connection = *exchange.connection();
+    const bool client_asked = exchange.message_complete && !exchange.parser().keep_alive();
+    return client_asked && connection.input().empty() && !connection.may_receive_more() ? Linger::no : Linger::yes;
+}
+
+void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
+    Connection& connection = *exchange.connection();
+    const bool keep = exchange.message_complete && !exchange.must_close && exchange.parser().keep_alive() &&
+                      !exchange.response().wants_close() && !reactor().draining();
+    exchange.must_close = !keep;
+    const ResponseFraming framing{
+        .keep_alive = keep,
+        .say_keep_alive = keep && exchange.request().minor_version() == 0,
+        .head_only = exchange.request().method() == Method::head,
+        .date_field = reactor().date_field(),
+    };
+    if (!write_response(connection.output(), reactor().blocks(), exchange.response(), framing, body)) {
+        reactor().count().output_refused.add();
+        connection.close();
+    }
+}
+
+void Http1::close_file(int fd) { platform::close_descriptor(fd); }
+
+// ---- Waiting -------------------------------------------------------------------------------------------
+
+void Http1::on_drained(Connection& connection) {
+    const Exchange* const exchange = exchange_of(connection);
+    if (connection.reading_paused() && !output_is_full(connection) &&
+        (exchange == nullptr || exchange->arriving())) {
+        connection.resume_reading();
+    }
+    rearm(connection);
+}
+
+// One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the
+// write deadline stands, which `flush` has set.
+void Http1::rearm(Connection& connection) {
+    if (!connection.can_send()) {
+        return;
+    }
+    const Exchange* const exchange = exchange_of(connection);
+    if (exchange == nullptr) {
+        connection.set_deadline_in(reactor().config().idle_timeout_ms);
+    } else if (!exchange->arriving()) {
+        connection.set_deadline_in(0);
+    }
+}
+
+void Http1::start_arriving(Exchange& exchange, std::uint32_t timeout_ms) {
+    exchange.in_arriving_list = true;
+    exchange.arriving_next = nullptr;
+    exchange.arriving_previous = arriving_last_;
+    (arriving_last_ != nullptr ? arriving_last_->arriving_next : arriving_first_) = &exchange;
+    arriving_last_ = &exchange;
+    exchange.phase_deadline_ms = reactor().now_ms() + timeout_ms;
+    exchange.connection()->set_deadline_in(timeout_ms);
+}
+
+void Http1::stop_arriving(Exchange& exchange) {
+    if (!exchange.in_arriving_list) {
+        return;
+    }
+    exchange.in_arriving_list = false;
+    Exchange* const next = exchange.arriving_next;
+    Exchange* const previous = exchange.arriving_previous;
+    (previous != nullptr ? previous->arriving_next : arriving_first_) = next;
+    (next != nullptr ? next->arriving_previous : arriving_last_) = previous;
+}
+
+void Http1::on_deadline(Connection& connection) {
+    Exchange* const exchange = exchange_of(connection);
+    if (!connection.can_send() && !connection.output().empty()) {
+        reactor().count().timeouts.add();
+        connection.close();  // the peer has taken nothing for the whole of the write timeout
+        return;
+    }
+    if (exchange == nullptr) {
+        reactor().count().timeouts.add();
+        connection.close();
+        return;
+    }
+    if (!exchange->arriving()) {
+        return;
+    }
+    const std::int32_t left = static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms());
+    if (left > 0) {
+        connection.set_deadline_in(static_cast<std::uint32_t>(left));
+        return;
+    }
+    reactor().count().timeouts.add();
+    refuse(*exchange, 408);
+}
+
+void Http1::on_close(Connection& connection) {
+    if (Exchange* const exchange = exchange_of(connection)) {
+        connection.set_session(nullptr);
+        stop_arriving(*exchange);
+        exchange->abandon();
+    }
+}
+
+bool Http1::on_memory_pressure() {
+    if (arriving_first_ == nullptr) {
+        return false;
+    }
+    Connection& connection = *arriving_first_->connection();
+    refuse(*arriving_first_, 503);
+    connection.flush_later();
+    return true;
+}
+
+bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
+    while (arriving_first_ != nullptr && arriving_first_ != &wanting) {
+        on_memory_pressure();
+        if (reactor().try_take_body_memory(bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void Http1::on_drain(Connection& connection) {
+    if (exchange_of(connection) == nullptr && connection.output().empty()) {
+        connection.close();
+    }
+}
+
+bool Http1::output_is_full(Connection& connection) const {
+    return connection.output().memory_bytes() >= reactor().config().output_high_water_bytes ||
+           connection.output().ends_with_file();
+}
+
+}  // namespace penstock

@@ -1,0 +1,87 @@
+// Internal.
+// HTTP/1.0 and HTTP/1.1 on connections of one reactor and listener (RFC 9112). One exchange at a time per connection;
+// pipelined requests are taken up in a loop, one after the other, until the output is full.
+//
+// Owned by a Reactor, used by its thread. Shares only the immutable RouteTable.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+
+#include "penstock/engine/connection.h"
+#include "penstock/engine/protocol.h"
+#include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/exchange.h"
+
+namespace penstock {
+
+class RouteTable;
+
+class Http1 final : public Protocol, public Codec {
+public:
+    Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes);
+    ~Http1() override;
+
+    void on_input(Connection& connection) override;
+    void on_drained(Connection& connection) override;
+    void on_deadline(Connection& connection) override;
+    void on_close(Connection& connection) override;
+    bool on_memory_pressure() override;
+    void on_drain(Connection& connection) override;
+
+    void send_response(Exchange& exchange, const ResponseBody& body) override;
+
+    // ---- For its exchanges ----
+
+    [[nodiscard]] const RouteTable& routes() const { return *routes_; }
+    // A handler's coroutine has run on: it may have answered, and it may be done.
+    void task_advanced(Exchange& exchange);
+    // Ends other requests that are still arriving until so much body memory is free, and takes it. False when they do
+    // not have it.
+    [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
+    static void close_file(int fd);
+    void log_about(Exchange& exchange, std::string_view text) const;
+    // Runs a user's function; what it throws is logged and goes no further. False when it threw.
+    template <class Function>
+    bool guard(Exchange& exchange, Function function) const {
+        try {
+            function();
+            return true;
+        } catch (const std::exception& exception) {
+            log_about(exchange, std::string("it threw: ") + exception.what());
+        } catch (...) {
+            log_about(exchange, "it threw something that is no std::exception");
+        }
+        return false;
+    }
+
+private:
+    [[nodiscard]] static Exchange* exchange_of(Connection& connection) {
+        return static_cast<Exchange*>(connection.session());
+    }
+    [[nodiscard]] bool advance(Exchange& exchange);
+    [[nodiscard]] bool wait_for_more(Exchange& exchange);
+    [[nodiscard]] bool dispatch(Exchange& exchange);
+    void call_handler(Exchange& exchange);
+    void answer_without_route(Exchange& exchange);
+    void finish_answer(Exchange& exchange);
+    void refuse(Exchange& exchange, unsigned status);
+    void answer_with_text(Exchange& exchange, unsigned status);
+    void send_continue(Exchange& exchange);
+    void end_exchange(Exchange& exchange);
+    [[nodiscard]] Linger linger_for(Exchange& exchange) const;
+    void answer_for_thrown(Exchange& exchange);
+
+    void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);
+    void stop_arriving(Exchange& exchange);
+    void rearm(Connection& connection);
+    [[nodiscard]] bool output_is_full(Connection& connection) const;
+
+    const std::shared_ptr<const RouteTable> routes_;
+    Exchange* arriving_first_ = nullptr;
+    Exchange* arriving_last_ = nullptr;
+};
+
+}  // namespace penstock

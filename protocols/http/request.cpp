@@ -1,0 +1,80 @@
+#include "penstock/protocols/http/request.h"
+
+#include <algorithm>
+
+#include "penstock/engine/arena.h"
+#include "penstock/protocols/http/target.h"
+
+namespace penstock {
+
+std::string_view Request::query_parameter(std::string_view name) const {
+    std::string_view rest = query_;
+    while (!rest.empty()) {
+        const std::size_t end = std::min(rest.find('&'), rest.size());
+        const std::string_view pair = rest.substr(0, end);
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+        const std::size_t equals = std::min(pair.find('='), pair.size());
+        if (percent_decode(pair.substr(0, equals), true, arena_) == name) {
+            return percent_decode(pair.substr(std::min(equals + 1, pair.size())), true, arena_);
+        }
+    }
+    return {};
+}
+
+std::string_view Request::parameter(std::string_view name) const {
+    for (std::size_t i = 0; i < parameter_count_; ++i) {
+        if (parameters_[i].name == name) {
+            return parameters_[i].value;
+        }
+    }
+    return {};
+}
+
+std::string_view Request::header(HeaderName name) const {
+    const std::uint8_t place = first_known_[static_cast<std::size_t>(name)];
+    return place == 0 ? std::string_view{} : header_at(place - 1).value;
+}
+
+std::string_view Request::header(std::string_view name) const {
+    const HeaderName known = find_header_name(name);
+    if (known != HeaderName::unknown) {
+        return header(known);
+    }
+    for (std::size_t i = 0; i < field_count_; ++i) {
+        if (fields_[i].known == HeaderName::unknown && equal_ignoring_case(header_at(i).name, name)) {
+            return header_at(i).value;
+        }
+    }
+    return {};
+}
+
+HeaderField Request::header_at(std::size_t index) const {
+    const Field& field = fields_[index];
+    return {text(field.name_offset, field.name_size), text(field.value_offset, field.value_size)};
+}
+
+bool Request::add_field(const Field& field, const char* base) {
+    base_ = base;
+    if (field_count_ == field_capacity_) {
+        const std::size_t capacity = std::size_t{field_capacity_} * 2;
+        auto* const fields = static_cast<Field*>(arena_.try_allocate(capacity * sizeof(Field), alignof(Field)));
+        if (fields == nullptr) {
+            return false;
+        }
+        std::copy_n(fields_, field_count_, fields);
+        fields_ = fields;
+        field_capacity_ = static_cast<std::uint16_t>(capacity);
+    }
+    if (field.known != HeaderName::unknown) {
+        std::uint8_t& first = first_known_[static_cast<std::size_t>(field.known)];
+        if (first == 0 && field_count_ < 255) {
+            first = static_cast<std::uint8_t>(field_count_ + 1);
+        } else {
+            repeated_known_ |= std::uint64_t{1} << static_cast<unsigned>(field.known);
+        }
+    }
+    fields_[field_count_++] = field;
+    return true;
+}
+
+}  // namespace penstock

@@ -1,0 +1,107 @@
+// Public.
+// A request as a handler sees it: views into the bytes that arrived. They stay valid until the exchange ends,
+// suspensions of a Task included. Belongs to the reactor's thread that calls the handler.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "penstock/platform/address.h"
+#include "penstock/protocols/http/tables.h"
+
+namespace penstock {
+
+class Arena;
+class Exchange;
+class Http1Parser;
+
+struct HeaderField {
+    std::string_view name;
+    std::string_view value;
+};
+
+class Request {
+public:
+    Request(const Request&) = delete;
+    Request& operator=(const Request&) = delete;
+
+    [[nodiscard]] Method method() const { return method_; }
+    // As sent: "GET /a%20b?c HTTP/1.1" has the target "/a%20b?c".
+    [[nodiscard]] std::string_view target() const { return target_; }
+    // Decoded once, dot segments resolved: "/a b". Compare and open this one, never decode it again. A slash that was
+    // sent encoded, and so is data, stands in it as NUL.
+    [[nodiscard]] std::string_view path() const { return path_; }
+    // After '?', as sent.
+    [[nodiscard]] std::string_view query() const { return query_; }
+    // The first value of a query parameter, decoded ('+' is a space); a null view (data() == nullptr) when there is none
+    // or its escapes are broken.
+    [[nodiscard]] std::string_view query_parameter(std::string_view name) const;
+    // What ":name" or "*name" of the route's pattern took, decoded; empty when the pattern has no such name.
+    [[nodiscard]] std::string_view parameter(std::string_view name) const;
+    // 0 or 1: HTTP/1.0 or HTTP/1.1.
+    [[nodiscard]] unsigned minor_version() const { return minor_version_; }
+    // The host that the client means: of the target in absolute form, else of the Host field (RFC 9112 §3.2.2).
+    [[nodiscard]] std::string_view host() const { return host_; }
+
+    // The first value of a field, without white space around it; a null view when the field is absent.
+    [[nodiscard]] std::string_view header(HeaderName name) const;
+    [[nodiscard]] std::string_view header(std::string_view name) const;
+    // All fields, in the order in which they came.
+    [[nodiscard]] std::size_t header_count() const { return field_count_; }
+    [[nodiscard]] HeaderField header_at(std::size_t index) const;
+
+    // The whole body.
+    [[nodiscard]] std::string_view body() const { return body_; }
+
+    [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+
+private:
+    friend class Exchange;
+    friend class Http1Parser;
+
+    // A head fits a block of 16 KiB, so offsets from its start fit 16 bits.
+    struct Field {
+        std::uint16_t name_offset;
+        std::uint16_t name_size;
+        std::uint16_t value_offset;
+        std::uint16_t value_size;
+        HeaderName known;
+    };
+    static constexpr std::size_t kInlineFields = 24;
+
+    explicit Request(Arena& arena) : arena_(arena) {}
+    // `base` is the head's first byte for now. False when the arena has no room.
+    [[nodiscard]] bool add_field(const Field& field, const char* base);
+    // More than one field of that name has come.
+    [[nodiscard]] bool repeated(HeaderName name) const {
+        return (repeated_known_ >> static_cast<unsigned>(name) & 1) != 0;
+    }
+    static_assert(kKnownHeaders <= 64);
+    [[nodiscard]] std::string_view text(std::uint16_t offset, std::uint16_t size) const {
+        return {base_ + offset, size};
+    }
+
+    Arena& arena_;
+    const char* base_ = nullptr;  // the head's first byte
+    Field* fields_ = inline_fields_.data();
+    std::uint16_t field_count_ = 0;
+    std::uint16_t field_capacity_ = kInlineFields;
+    Method method_ = Method::other;
+    std::uint8_t minor_version_ = 1;
+    std::array<std::uint8_t, kKnownHeaders> first_known_{};  // place of the first such field, plus one
+    std::uint64_t repeated_known_ = 0;  // by HeaderName
+    std::string_view target_;
+    std::string_view path_;
+    std::string_view query_;
+    std::string_view host_;
+    std::string_view body_;
+    PeerAddress peer_;
+    HeaderField* parameters_ = nullptr;
+    std::size_t parameter_count_ = 0;
+    std::array<Field, kInlineFields> inline_fields_;  // left as they are until used
+};
+
+}  // namespace penstock

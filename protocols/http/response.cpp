@@ -1,0 +1,187 @@
+#include "penstock/protocols/http/response.h"
+
+#include <algorithm>
+#include <new>
+
+#include "penstock/engine/config.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/http1.h"
+
+namespace penstock {
+
+namespace {
+
+// VCHAR, SP, HTAB and obs-text (RFC 9110 §5.5). A line break here would let a value forge the fields behind it.
+[[nodiscard]] bool is_field_value(std::string_view value) {
+    return std::all_of(value.begin(), value.end(), [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return (byte >= 0x20 && byte != 0x7f) || c == '\t';
+    });
+}
+
+}  // namespace
+
+Response& Response::status(unsigned code) {
+    if (code < 200 || code > 599) {
+        fail("a final status is 200 to 599", std::to_string(code));
+        return *this;
+    }
+    status_ = static_cast<std::uint16_t>(code);
+    status_set_ = true;
+    return *this;
+}
+
+Response& Response::header(std::string_view name, std::string_view value) {
+    if (accept_field(name, value)) {
+        remove(name);
+        append(name, value);
+    }
+    return *this;
+}
+
+Response& Response::add_header(std::string_view name, std::string_view value) {
+    if (accept_field(name, value)) {
+        append(name, value);
+    }
+    return *this;
+}
+
+std::string_view Response::header(std::string_view name) const {
+    for (const Field* field = first_; field != nullptr; field = field->next) {
+        if (equal_ignoring_case(field->name, name)) {
+            return field->value;
+        }
+    }
+    return {};
+}
+
+// Whether it is to be written as it stands; says what is wrong otherwise.
+bool Response::accept_field(std::string_view name, std::string_view value) {
+    if (!is_token(name)) {
+        fail("a field name is a token (RFC 9110 section 5.1), not", name);
+        return false;
+    }
+    if (!is_field_value(value)) {
+        fail("the value holds a line break or another control character, field", name);
+        return false;
+    }
+    switch (find_header_name(name)) {
+        case HeaderName::content_length:
+        case HeaderName::transfer_encoding:
+        case HeaderName::date: fail("the server sets this field itself, leave it out:", name); return false;
+        case HeaderName::connection:
+            if (!equal_ignoring_case(value, "close")) {
+                fail("of Connection a handler may only set \"close\", not", value);
+                return false;
+            }
+            close_ = true;
+            return false;
+        case HeaderName::content_type: has_content_type_ = true; break;
+        default: break;
+    }
+    return true;
+}
+
+void Response::append(std::string_view name, std::string_view value) {
+    const std::size_t bytes = name.size() + value.size() + 4;
+    if (field_bytes_ + bytes > kResponseFieldsLimitBytes) {
+        fail("the response's fields are larger than kResponseFieldsLimitBytes with", name);
+        return;
+    }
+    Arena& arena = exchange_.arena();
+    void* const memory = arena.try_allocate(sizeof(Field), alignof(Field));
+    const std::string_view own_name = arena.try_copy(name);
+    const std::string_view own_value = arena.try_copy(value);
+    if (memory == nullptr || own_name.data() == nullptr || own_value.data() == nullptr) {
+        fail("there is no memory for the field", name);
+        return;
+    }
+    Field* const field = ::new (memory) Field{nullptr, own_name, own_value};
+    (last_ != nullptr ? last_->next : first_) = field;
+    last_ = field;
+    field_bytes_ += static_cast<std::uint32_t>(bytes);
+}
+
+void Response::remove(std::string_view name) {
+    last_ = nullptr;
+    for (Field** link = &first_; *link != nullptr;) {
+        if (equal_ignoring_case((*link)->name, name)) {
+            field_bytes_ -= static_cast<std::uint32_t>((*link)->name.size() + (*link)->value.size() + 4);
+            *link = (*link)->next;
+        } else {
+            last_ = *link;
+            link = &(*link)->next;
+        }
+    }
+}
+
+void Response::fail(const char* reason, std::string_view about) {
+    failed_ = true;
+    exchange_.http().log_about(exchange_, std::string("response: ").append(reason).append(" ").append(about));
+}
+
+void Response::clear() {
+    first_ = last_ = nullptr;
+    field_bytes_ = 0;
+    status_ = 200;
+    status_set_ = failed_ = has_content_type_ = false;
+}
+
+void Response::send(std::string_view body) {
+    deliver({.kind = ResponseBody::Kind::copied, .bytes = body});
+}
+
+void Response::send(std::string&& body) { deliver({.kind = ResponseBody::Kind::owned, .owned = &body}); }
+
+void Response::send_static(std::string_view body) {
+    deliver({.kind = ResponseBody::Kind::fixed, .bytes = body});
+}
+
+void Response::json(std::string_view body) {
+    header("Content-Type", "application/json");
+    send(body);
+}
+
+void Response::json(std::string&& body) {
+    header("Content-Type", "application/json");
+    send(std::move(body));
+}
+
+void Response::send_file(int fd, std::uint64_t offset, std::uint64_t size) {
+    deliver({.kind = ResponseBody::Kind::file, .file = {fd, offset, size}});
+}
+
+void Response::send_empty() { deliver({}); }
+
+void Response::deliver(const ResponseBody& body) {
+    if (answered_) {
+        fail("a second answer to one request is not sent", {});
+        if (body.kind == ResponseBody::Kind::file) {
+            Http1::close_file(body.file.fd);
+        }
+        return;
+    }
+    answered_ = true;
+    if (!failed_) {
+        body_bytes_ = body.size();
+        exchange_.answer(body);
+        return;
+    }
+    if (body.kind == ResponseBody::Kind::file) {
+        Http1::close_file(body.file.fd);
+    }
+    clear();
+    status(500);
+    const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
+    body_bytes_ = text.size();
+    exchange_.answer(text);
+}
+
+void Response::abort() {
+    answered_ = true;
+    exchange_.abort();
+}
+
+}  // namespace penstock

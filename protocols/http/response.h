@@ -1,0 +1,95 @@
+// Public.
+// The response that a handler makes: status and fields first, then one of the `send` calls, which hands it over. Belongs to
+// the reactor's thread that calls the handler. What is wrong in it (a field with a line break, a second answer) never
+// leaves: it is logged with the route, and the client gets 500 if nothing else was sent.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "penstock/protocols/http/tables.h"
+
+namespace penstock {
+
+class Arena;
+class Exchange;
+struct ResponseBody;
+
+class Response {
+public:
+    Response(const Response&) = delete;
+    Response& operator=(const Response&) = delete;
+
+    // 200 when never called. 200 to 599.
+    Response& status(unsigned code);
+    [[nodiscard]] unsigned status() const { return status_; }
+
+    // Sets a field, replacing those of that name. Copies. Content-Length, Transfer-Encoding and Date are the
+    // server's own; "Connection: close" is honoured.
+    Response& header(std::string_view name, std::string_view value);
+    // Adds one more of that name (Set-Cookie, Vary, …).
+    Response& add_header(std::string_view name, std::string_view value);
+    // The value set so far, or a null view.
+    [[nodiscard]] std::string_view header(std::string_view name) const;
+
+    // Answers with a body. Unless a Content-Type is set it is text/plain; charset=utf-8.
+    void send(std::string_view body);  // copies
+    void send(const char* body) { send(std::string_view(body)); }
+    void send(std::string&& body);     // takes over: no copy when it is large
+    void send_static(std::string_view body);  // not copied: must live as long as the server
+    // The same with Content-Type application/json; the text must be JSON already.
+    void json(std::string_view body);
+    void json(const char* body) { json(std::string_view(body)); }
+    void json(std::string&& body);
+    // A part of an open file, by sendfile. Takes over the descriptor. Set the Content-Type.
+    void send_file(int fd, std::uint64_t offset, std::uint64_t size);
+    // Answers without a body: for 204, 304, redirects.
+    void send_empty();
+    // Ends the connection without an answer.
+    void abort();
+
+    // Whether one of the calls above has been made.
+    [[nodiscard]] bool answered() const { return answered_; }
+    // Whether a status was set.
+    [[nodiscard]] bool status_set() const { return status_set_; }
+    // The handler wants the connection to end with this response.
+    [[nodiscard]] bool wants_close() const { return close_; }
+    // Bytes of the body handed over; 0 before.
+    [[nodiscard]] std::uint64_t body_bytes() const { return body_bytes_; }
+
+private:
+    friend class Exchange;
+    friend class Http1;
+    friend class ResponseHeadWriter;
+
+    struct Field {
+        Field* next;
+        std::string_view name;
+        std::string_view value;
+    };
+
+    explicit Response(Exchange& exchange) : exchange_(exchange) {}
+    [[nodiscard]] bool accept_field(std::string_view name, std::string_view value);
+    void deliver(const ResponseBody& body);
+    void append(std::string_view name, std::string_view value);
+    void remove(std::string_view name);
+    void fail(const char* reason, std::string_view about);
+    // Back to an empty 200, for the server's own answer in place of the handler's.
+    void clear();
+
+    Exchange& exchange_;
+    Field* first_ = nullptr;
+    Field* last_ = nullptr;
+    std::uint64_t body_bytes_ = 0;
+    std::uint32_t field_bytes_ = 0;  // names, values and four for ": " and the line's end
+    std::uint16_t status_ = 200;
+    bool status_set_ = false;
+    bool answered_ = false;
+    bool failed_ = false;
+    bool close_ = false;
+    bool has_content_type_ = false;
+};
+
+}  // namespace penstock

@@ -1,0 +1,117 @@
+#include "penstock/protocols/http/response_head.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "penstock/engine/config.h"
+#include "penstock/platform/net.h"
+#include "penstock/protocols/http/tables.h"
+
+namespace penstock {
+
+// Knows the fields of a Response; writes heads.
+class ResponseHeadWriter {
+public:
+    ResponseHeadWriter(const Response& response, const ResponseFraming& framing, const ResponseBody& body)
+        : response_(response), framing_(framing), body_(body) {}
+
+    // No less than `write` needs.
+    [[nodiscard]] std::size_t size_bound() const {
+        return kFixedBytes + status_line(response_.status_).size() + response_.field_bytes_;
+    }
+    // 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
+    [[nodiscard]] bool may_have_body() const {
+        return response_.status_ >= 200 && response_.status_ != 204 && response_.status_ != 304;
+    }
+    [[nodiscard]] char* write(char* out) const;
+
+private:
+    // Date, the longest Content-Length, Content-Type and Connection fields, and the empty line.
+    static constexpr std::size_t kFixedBytes = 192;
+
+    const Response& response_;
+    const ResponseFraming& framing_;
+    const ResponseBody& body_;
+};
+
+namespace {
+
+[[nodiscard]] char* put(char* out, std::string_view text) {
+    std::memcpy(out, text.data(), text.size());
+    return out + text.size();
+}
+
+void drop_body(const ResponseBody& body) {
+    if (body.kind == ResponseBody::Kind::file) {
+        platform::close_descriptor(body.file.fd);
+    }
+}
+
+[[nodiscard]] bool append_body(OutputQueue& output, BlockPool& blocks, const ResponseBody& body) {
+    switch (body.kind) {
+        case ResponseBody::Kind::none: return true;
+        case ResponseBody::Kind::copied: return output.try_append_copy(blocks, body.bytes);
+        case ResponseBody::Kind::fixed: return output.try_append_external(blocks, body.bytes, nullptr, nullptr);
+        case ResponseBody::Kind::owned: return output.try_append_string(blocks, std::move(*body.owned));
+        case ResponseBody::Kind::file: break;
+    }
+    if (!output.try_append_file(blocks, body.file)) {
+        drop_body(body);
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,
+                    const ResponseFraming& framing, const ResponseBody& body) {
+    const ResponseHeadWriter writer(response, framing, body);
+    const bool with_body = writer.may_have_body() && !framing.head_only && body.size() > 0;
+    const std::string_view bytes = body.kind == ResponseBody::Kind::owned ? std::string_view(*body.owned) : body.bytes;
+    const bool behind_head =
+        with_body && body.kind != ResponseBody::Kind::file && bytes.size() <= kCopyBodyLimitBytes;
+    const std::size_t reserve = writer.size_bound() + (behind_head ? bytes.size() : 0);
+    const std::span<char> room = output.try_reserve(blocks, reserve);
+    if (room.empty()) {
+        drop_body(body);
+        return false;
+    }
+    char* end = writer.write(room.data());
+    if (behind_head) {
+        end = put(end, bytes);
+    }
+    output.commit(static_cast<std::size_t>(end - room.data()));
+    if (!with_body) {
+        drop_body(body);
+        return true;
+    }
+    return behind_head || append_body(output, blocks, body);
+}
+
+char* ResponseHeadWriter::write(char* out) const {
+    out = put(out, status_line(response_.status_));
+    out = put(out, framing_.date_field);
+    for (const Response::Field* field = response_.first_; field != nullptr; field = field->next) {
+        out = put(out, field->name);
+        out = put(out, ": ");
+        out = put(out, field->value);
+        out = put(out, "\r\n");
+    }
+    if (may_have_body()) {
+        if (!response_.has_content_type_ && body_.kind != ResponseBody::Kind::none) {
+            out = put(out, "Content-Type: text/plain; charset=utf-8\r\n");
+        }
+        out = put(out, "Content-Length: ");
+        out = std::to_chars(out, out + 20, body_.size()).ptr;
+        out = put(out, "\r\n");
+    }
+    if (!framing_.keep_alive) {
+        out = put(out, "Connection: close\r\n");
+    } else if (framing_.say_keep_alive) {
+        out = put(out, "Connection: keep-alive\r\n");
+    }
+    return put(out, "\r\n");
+}
+
+}  // namespace penstock

@@ -1,0 +1,27 @@
+// Internal.
+// A response as HTTP/1 bytes: head and body into a connection's output, small ones in one piece. Used by the
+// reactor's thread that owns the output.
+#pragma once
+
+#include <string_view>
+
+#include "penstock/engine/block_pool.h"
+#include "penstock/engine/output_queue.h"
+#include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/response.h"
+
+namespace penstock {
+
+struct ResponseFraming {
+    bool keep_alive = true;
+    bool say_keep_alive = false;  // HTTP/1.0 must be told (RFC 9112 §9.3)
+    bool head_only = false;       // the request was HEAD
+    std::string_view date_field;  // "Date: …\r\n"
+};
+
+// Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
+// be closed.
+[[nodiscard]] bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,
+                                  const ResponseFraming& framing, const ResponseBody& body);
+
+}  // namespace penstock

@@ -1,0 +1,86 @@
+// Public.
+// Which handler answers a request. A Router is filled by one thread before the server starts; starting builds
+// from it an immutable RouteTable that all reactors read. Handlers and middleware are called by every reactor,
+// at the same time: what they share, they must guard.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "penstock/engine/task.h"
+#include "penstock/platform/error.h"
+#include "penstock/protocols/http/middleware.h"
+#include "penstock/protocols/http/tables.h"
+
+namespace penstock {
+
+class Request;
+class Response;
+class RouteTable;
+
+// Called when the whole body has arrived; must have answered (or set a status) when it returns.
+using PlainHandler = std::function<void(Request&, Response&)>;
+// A coroutine, started right after the head; may suspend. Request and Response outlive it.
+using TaskHandler = std::function<Task<void>(Request&, Response&)>;
+
+// Either of the two.
+struct Handler {
+    PlainHandler plain;
+    TaskHandler task;
+
+    Handler() = default;
+    template <class Function>
+        requires std::is_invocable_v<Function&, Request&, Response&>
+    Handler(Function function) {
+        if constexpr (std::is_same_v<std::invoke_result_t<Function&, Request&, Response&>, Task<void>>) {
+            task = std::move(function);
+        } else {
+            plain = std::move(function);
+        }
+    }
+};
+
+class Router {
+public:
+    Router();
+    ~Router();
+    Router(Router&&) noexcept;
+    Router& operator=(Router&&) noexcept;
+
+    // Patterns begin with '/'. A segment ":name" takes one segment, a last segment "*name" the rest (also
+    // empty). Exact segments win over parameters, parameters over wildcards, segment by segment. Mistakes
+    // (conflicts, duplicates, bad patterns) are collected and told by `build`.
+    Router& get(std::string_view pattern, Handler handler);  // HEAD as well, unless it has a route
+    Router& head(std::string_view pattern, Handler handler);
+    Router& post(std::string_view pattern, Handler handler);
+    Router& put(std::string_view pattern, Handler handler);
+    Router& del(std::string_view pattern, Handler handler);
+    Router& patch(std::string_view pattern, Handler handler);
+    Router& options(std::string_view pattern, Handler handler);
+    Router& any(std::string_view pattern, Handler handler);  // every method that has no route of its own
+    Router& route(Method method, std::string_view pattern, Handler handler);
+
+    // Routes added through the group get the prefix, and the middleware of this router and of the group, outer
+    // first. The reference lives as long as this router.
+    Router& group(std::string_view prefix);
+
+    // For every route of this router or group, also those added before. In the order of the calls.
+    Router& use(Middleware middleware);
+
+    // Answers what no route matches, instead of the built-in 404. Only on the outermost router.
+    Router& fallback(Handler handler);
+
+    // Checks everything and makes the table; the error names the patterns at fault, both of a conflict.
+    [[nodiscard]] Result<std::shared_ptr<const RouteTable>> build() const;
+
+private:
+    struct Node;  // this router or group: its prefix, routes, middleware and groups
+    std::unique_ptr<Node> node_;
+};
+
+}  // namespace penstock

@@ -1,0 +1,409 @@
+#include "penstock/protocols/http/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+namespace penstock {
+
+namespace {
+
+constexpr char lower(char letter) {
+    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
+}
+
+// ---- Methods -----------------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, 10> kMethodNames = {
+    "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "",
+};
+static_assert(kMethodNames.size() == static_cast<std::size_t>(Method::other) + 1);
+static_assert(kMethodNames[kRoutableMethods - 1] == "OPTIONS");
+
+// ---- Field names -------------------------------------------------------------------------------------
+
+struct Spelling {
+    HeaderName name;
+    std::string_view text;
+};
+
+constexpr std::array<Spelling, kKnownHeaders> kSpellings = {{
+    {HeaderName::unknown, ""},
+    {HeaderName::accept, "Accept"},
+    {HeaderName::accept_encoding, "Accept-Encoding"},
+    {HeaderName::accept_language, "Accept-Language"},
+    {HeaderName::authorization, "Authorization"},
+    {HeaderName::cache_control, "Cache-Control"},
+    {HeaderName::connection, "Connection"},
+    {HeaderName::content_encoding, "Content-Encoding"},
+    {HeaderName::content_length, "Content-Length"},
+    {HeaderName::content_type, "Content-Type"},
+    {HeaderName::cookie, "Cookie"},
+    {HeaderName::date, "Date"},
+    {HeaderName::expect, "Expect"},
+    {HeaderName::forwarded, "Forwarded"},
+    {HeaderName::host, "Host"},
+    {HeaderName::if_match, "If-Match"},
+    {HeaderName::if_modified_since, "If-Modified-Since"},
+    {HeaderName::if_none_match, "If-None-Match"},
+    {HeaderName::if_range, "If-Range"},
+    {HeaderName::if_unmodified_since, "If-Unmodified-Since"},
+    {HeaderName::keep_alive, "Keep-Alive"},
+    {HeaderName::origin, "Origin"},
+    {HeaderName::range, "Range"},
+    {HeaderName::referer, "Referer"},
+    {HeaderName::sec_websocket_extensions, "Sec-WebSocket-Extensions"},
+    {HeaderName::sec_websocket_key, "Sec-WebSocket-Key"},
+    {HeaderName::sec_websocket_protocol, "Sec-WebSocket-Protocol"},
+    {HeaderName::sec_websocket_version, "Sec-WebSocket-Version"},
+    {HeaderName::te, "TE"},
+    {HeaderName::trailer, "Trailer"},
+    {HeaderName::transfer_encoding, "Transfer-Encoding"},
+    {HeaderName::upgrade, "Upgrade"},
+    {HeaderName::user_agent, "User-Agent"},
+    {HeaderName::via, "Via"},
+    {HeaderName::x_forwarded_for, "X-Forwarded-For"},
+    {HeaderName::x_forwarded_host, "X-Forwarded-Host"},
+    {HeaderName::x_forwarded_proto, "X-Forwarded-Proto"},
+}};
+
+constexpr std::size_t kShortestName = 2;
+constexpr std::size_t kLongestName = 24;
+
+// Whether the table may be indexed by HeaderName, and whether names are as `same_name` wants them: of letters
+// and hyphens, within the lengths.
+consteval bool spellings_are_sound() {
+    for (std::size_t i = 0; i < kSpellings.size(); ++i) {
+        if (kSpellings[i].name != static_cast<HeaderName>(i)) {
+            return false;
+        }
+        const std::string_view text = kSpellings[i].text;
+        if (i > 0 && (text.size() < kShortestName || text.size() > kLongestName)) {
+            return false;
+        }
+        for (const char letter : text) {
+            if (letter != '-' && (lower(letter) < 'a' || lower(letter) > 'z')) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+static_assert(spellings_are_sound());
+
+struct LowerName {
+    std::size_t length = 0;
+    std::array<char, kLongestName> text{};
+};
+
+constexpr std::array<LowerName, kKnownHeaders> kLowerNames = [] {
+    std::array<LowerName, kKnownHeaders> names{};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        names[i].length = kSpellings[i].text.size();
+        std::transform(kSpellings[i].text.begin(), kSpellings[i].text.end(), names[i].text.begin(), lower);
+    }
+    return names;
+}();
+
+// 128 slots for 36 names: with fewer a multiplier without a collision is rare, and the slots fill just two
+// cache lines.
+constexpr unsigned kSlotBits = 7;
+
+// Length, first and last letter are different for each known name, so multiplying them can be made perfect.
+// The letter case is folded by one bit; what else that bit folds together is told apart by `same_name`.
+constexpr std::size_t header_slot(std::string_view name, std::uint32_t multiplier) {
+    const std::uint32_t first = static_cast<unsigned char>(name.front()) | 0x20u;
+    const std::uint32_t last = static_cast<unsigned char>(name.back()) | 0x20u;
+    const std::uint32_t key = first | last << 8 | static_cast<std::uint32_t>(name.size()) << 16;
+    return (key * multiplier) >> (32 - kSlotBits);
+}
+
+struct HeaderSlots {
+    std::uint32_t multiplier = 0;  // 0: none was found
+    std::array<HeaderName, 1u << kSlotBits> names{};
+};
+
+constexpr HeaderSlots kHeaderSlots = [] {
+    // Far more tries than the search needs, few enough for the compilers' limits on constant evaluation.
+    for (std::uint32_t attempt = 1; attempt <= 4096; ++attempt) {
+        HeaderSlots slots{.multiplier = attempt * 0x9E3779B1u | 1u};
+        std::size_t placed = 1;
+        while (placed < kKnownHeaders) {
+            HeaderName& slot = slots.names[header_slot(kSpellings[placed].text, slots.multiplier)];
+            if (slot != HeaderName::unknown) {
+                break;
+            }
+            slot = kSpellings[placed].name;
+            ++placed;
+        }
+        if (placed == kKnownHeaders) {
+            return slots;
+        }
+    }
+    return HeaderSlots{};
+}();
+static_assert(kHeaderSlots.multiplier != 0,
+              "two known names collide: hash another letter or raise kSlotBits");
+
+bool same_name(const char* name, const LowerName& known);
+
+// ---- Status codes ------------------------------------------------------------------------------------
+
+struct Phrase {
+    unsigned status;
+    std::string_view text;
+};
+
+// The IANA registry, ascending. 306 and 418 are registered as unused.
+constexpr Phrase kPhrases[] = {
+    {100, "Continue"},
+    {101, "Switching Protocols"},
+    {102, "Processing"},
+    {103, "Early Hints"},
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {203, "Non-Authoritative Information"},
+    {204, "No Content"},
+    {205, "Reset Content"},
+    {206, "Partial Content"},
+    {207, "Multi-Status"},
+    {208, "Already Reported"},
+    {226, "IM Used"},
+    {300, "Multiple Choices"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {305, "Use Proxy"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {402, "Payment Required"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {407, "Proxy Authentication Required"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {411, "Length Required"},
+    {412, "Precondition Failed"},
+    {413, "Content Too Large"},
+    {414, "URI Too Long"},
+    {415, "Unsupported Media Type"},
+    {416, "Range Not Satisfiable"},
+    {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
+    {422, "Unprocessable Content"},
+    {423, "Locked"},
+    {424, "Failed Dependency"},
+    {425, "Too Early"},
+    {426, "Upgrade Required"},
+    {428, "Precondition Required"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {451, "Unavailable For Legal Reasons"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {502, "Bad Gateway"},
+    {503, "Service Unavailable"},
+    {504, "Gateway Timeout"},
+    {505, "HTTP Version Not Supported"},
+    {506, "Variant Also Negotiates"},
+    {507, "Insufficient Storage"},
+    {508, "Loop Detected"},
+    {510, "Not Extended"},
+    {511, "Network Authentication Required"},
+};
+
+constexpr unsigned kFirstStatus = 100;
+constexpr unsigned kStatusCount = 500;
+constexpr std::string_view kVersionAndSpace = "HTTP/1.1 ";
+// Before the phrase: "HTTP/1.1 200 ". Behind it: CR LF.
+constexpr std::size_t kPhraseOffset = kVersionAndSpace.size() + 4;
+constexpr std::size_t kLineEndBytes = 2;
+
+constexpr std::size_t kStatusLineBytes = [] {
+    std::size_t bytes = kStatusCount * (kPhraseOffset + kLineEndBytes);
+    for (const Phrase& phrase : kPhrases) {
+        bytes += phrase.text.size();
+    }
+    return bytes;
+}();
+
+// All lines in one string, one behind the other: 9 KB, of which a server's usual codes touch a few lines.
+struct StatusLines {
+    std::array<char, kStatusLineBytes> text{};
+    std::array<std::uint16_t, kStatusCount + 1> begin{};
+};
+static_assert(kStatusLineBytes <= 0xFFFF);
+
+constexpr StatusLines kStatusLines = [] {
+    StatusLines lines;
+    std::size_t end = 0;
+    const auto append = [&lines, &end](std::string_view piece) {
+        for (const char letter : piece) {
+            lines.text[end++] = letter;
+        }
+    };
+    const Phrase* phrase = std::begin(kPhrases);
+    for (unsigned index = 0; index < kStatusCount; ++index) {
+        const unsigned status = kFirstStatus + index;
+        lines.begin[index] = static_cast<std::uint16_t>(end);
+        append(kVersionAndSpace);
+        const char digits[] = {static_cast<char>('0' + status / 100),
+                               static_cast<char>('0' + status / 10 % 10),
+                               static_cast<char>('0' + status % 10), ' '};
+        append({digits, sizeof(digits)});
+        if (phrase != std::end(kPhrases) && phrase->status == status) {
+            append(phrase->text);
+            ++phrase;
+        }
+        append("\r\n");
+    }
+    lines.begin[kStatusCount] = static_cast<std::uint16_t>(end);
+    return lines;
+}();
+// Holds only if every phrase was placed, and so only if the registry above is ascending.
+static_assert(kStatusLines.begin[kStatusCount] == kStatusLineBytes);
+
+// ---- Tokens ------------------------------------------------------------------------------------------
+
+constexpr std::array<bool, 256> kTokenCharacters = [] {
+    std::array<bool, 256> table{};
+    for (const char letter : std::string_view("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
+                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+        table[static_cast<unsigned char>(letter)] = true;
+    }
+    return table;
+}();
+
+std::size_t element_end(std::string_view list);
+std::string_view trimmed(std::string_view text);
+
+}  // namespace
+
+std::string_view method_name(Method method) {
+    return kMethodNames[static_cast<std::size_t>(method)];
+}
+
+HeaderName find_header_name(std::string_view name) {
+    if (name.size() < kShortestName || name.size() > kLongestName) {
+        return HeaderName::unknown;
+    }
+    const HeaderName candidate = kHeaderSlots.names[header_slot(name, kHeaderSlots.multiplier)];
+    const LowerName& known = kLowerNames[static_cast<std::size_t>(candidate)];
+    // An empty slot holds `unknown`, whose length of 0 nothing here has.
+    return known.length == name.size() && same_name(name.data(), known) ? candidate : HeaderName::unknown;
+}
+
+std::string_view header_name(HeaderName name) {
+    return kSpellings[static_cast<std::size_t>(name)].text;
+}
+
+std::string_view status_line(unsigned status) {
+    const unsigned given = status - kFirstStatus;
+    // A handler may ask for any number. What HTTP cannot say becomes 500, as nothing else would be a
+    // response.
+    const unsigned index = given < kStatusCount ? given : 500 - kFirstStatus;
+    const std::size_t begin = kStatusLines.begin[index];
+    return {kStatusLines.text.data() + begin, kStatusLines.begin[index + 1] - begin};
+}
+
+std::string_view status_phrase(unsigned status) {
+    if (status - kFirstStatus >= kStatusCount) {
+        return {};
+    }
+    const std::string_view line = status_line(status);
+    return line.substr(kPhraseOffset, line.size() - kPhraseOffset - kLineEndBytes);
+}
+
+bool equal_ignoring_case(std::string_view left, std::string_view right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      [](char a, char b) { return lower(a) == lower(b); });
+}
+
+bool is_token(std::string_view text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
+        return kTokenCharacters[static_cast<unsigned char>(letter)];
+    });
+}
+
+bool list_has_token(std::string_view list, std::string_view token) {
+    while (!list.empty()) {
+        const std::size_t end = element_end(list);
+        if (equal_ignoring_case(trimmed(list.substr(0, end)), token)) {
+            return !token.empty();
+        }
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+}
+
+namespace {
+
+template <class Word>
+bool same_word(const char* name, const char* known);
+
+// In words that overlap at the end rather than byte by byte. Both have `known.length` bytes.
+bool same_name(const char* name, const LowerName& known) {
+    const char* const wanted = known.text.data();
+    const std::size_t length = known.length;
+    if (length >= 8) {
+        for (std::size_t i = 0; i + 8 < length; i += 8) {
+            if (!same_word<std::uint64_t>(name + i, wanted + i)) {
+                return false;
+            }
+        }
+        return same_word<std::uint64_t>(name + length - 8, wanted + length - 8);
+    }
+    if (length >= 4) {
+        return same_word<std::uint32_t>(name, wanted) &&
+               same_word<std::uint32_t>(name + length - 4, wanted + length - 4);
+    }
+    return same_word<std::uint16_t>(name, wanted) &&
+           same_word<std::uint16_t>(name + length - 2, wanted + length - 2);
+}
+
+// A byte of `known` with bit 6 is a letter and may differ in bit 5, the letter case; a hyphen lacks bit 6 and
+// must be equal, or a carriage return would pass for it.
+template <class Word>
+bool same_word(const char* name, const char* known) {
+    Word given;
+    Word wanted;
+    std::memcpy(&given, name, sizeof(Word));
+    std::memcpy(&wanted, known, sizeof(Word));
+    constexpr std::uint64_t kLetterBits = 0x4040404040404040;
+    const std::uint64_t case_bits = (wanted & kLetterBits) >> 1;
+    return ((static_cast<std::uint64_t>(given) ^ wanted) & ~case_bits) == 0;
+}
+
+// The first comma outside a quoted string (RFC 9110 §5.6.4), or the end.
+std::size_t element_end(std::string_view list) {
+    bool quoted = false;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (list[i] == '"') {
+            quoted = !quoted;
+        } else if (list[i] == '\\' && quoted) {
+            ++i;
+        } else if (list[i] == ',' && !quoted) {
+            return i;
+        }
+    }
+    return list.size();
+}
+
+std::string_view trimmed(std::string_view text) {
+    const std::size_t begin = text.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) {
+        return {};
+    }
+    return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+}  // namespace
+}  // namespace penstock

@@ -1,0 +1,42 @@
+// Internal.
+// The request target (RFC 9112 §3.2) taken apart and its path brought to one form, once: percent-decoded, dot
+// segments resolved. Nothing is decoded twice afterwards. Views point into the target or into the arena.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "penstock/engine/arena.h"
+
+namespace penstock {
+
+enum class TargetForm : std::uint8_t { origin, absolute, authority, asterisk };
+
+struct Target {
+    TargetForm form = TargetForm::origin;
+    std::string_view authority;  // of the absolute form, else empty
+    std::string_view raw_path;   // as sent, without the query; "/" when the absolute form has none
+    std::string_view query;      // as sent, without '?'
+    // Decoded and resolved, always beginning with '/'. An encoded slash (%2F) is data and no separator: it
+    // stands here as a NUL, which cannot occur otherwise since %00 is refused.
+    std::string_view path;
+};
+
+enum class TargetError : std::uint8_t { none, malformed, no_memory };
+
+// Refuses controls, spaces, non-ASCII, fragments, in the path a bad percent escape and %00, and a path that
+// climbs above the root. Escapes in the query are checked by whoever decodes it. `is_connect` selects the
+// authority form, `is_options` allows "*"; both leave `path` empty.
+[[nodiscard]] TargetError parse_target(std::string_view target, bool is_connect, bool is_options,
+                                       Arena& arena, Target* result);
+
+// Decodes %XX and, where `plus_is_space`, '+'. Returns `text` itself when there is nothing to decode; a null
+// view (data() == nullptr) on a bad escape or without memory.
+[[nodiscard]] std::string_view percent_decode(std::string_view text, bool plus_is_space, Arena& arena);
+
+// The Host field's value (RFC 9110 §7.2, RFC 3986 §3.2.2): host [":" port], host may be empty. Refuses user
+// info, a path, spaces, two ports, a port above 65535, unclosed or malformed IPv6 literals, quotes,
+// non-ASCII.
+[[nodiscard]] bool is_valid_host(std::string_view value);
+
+}  // namespace penstock

@@ -1,0 +1,15 @@
+// Public.
+// Everything that a program needs to serve HTTP.
+#pragma once
+
+#include "penstock/engine/awaitables.h"
+#include "penstock/engine/config.h"
+#include "penstock/engine/metrics.h"
+#include "penstock/engine/server.h"
+#include "penstock/engine/task.h"
+#include "penstock/protocols/http/middleware.h"
+#include "penstock/protocols/http/request.h"
+#include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/router.h"
+#include "penstock/protocols/http/service.h"
+#include "penstock/protocols/http/tables.h"

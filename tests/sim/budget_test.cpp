@@ -1,0 +1,116 @@
+// What one request may cost, exactly.
+#include <cstdlib>
+#include <new>
+
+#include "engine_fixture.h"
+
+namespace {
+
+std::uint64_t g_allocations = 0;
+
+}  // namespace
+
+// Counts what the engine allocates; what the simulated kernel does for itself is its own business. The engine's
+// pools go through aligned_alloc and malloc: their leases are checked by what they report.
+void* operator new(std::size_t size) {
+    if (!penstock::sim::inside_world()) {
+        ++g_allocations;
+    }
+    if (void* const memory = std::malloc(size != 0 ? size : 1)) {
+        return memory;
+    }
+    throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace penstock::test {
+namespace {
+
+Router plain_router() {
+    Router router;
+    router.get("/plaintext", [](Request&, Response& response) { response.send_static("Hello, World!"); });
+    router.get("/hello/:name", [](Request& request, Response& response) { response.send(request.parameter("name")); });
+    router.post("/echo", [](Request& request, Response& response) { response.send(request.body()); });
+    router.get("/task", [](Request&, Response& response) -> Task<void> {
+        response.send_static("from a task");
+        co_return;
+    });
+    return router;
+}
+
+struct Cost {
+    std::uint64_t receives, sends, adds, allocations;
+};
+
+// Of 1,000 requests on one connection, after 100 to warm up.
+Cost cost_of_1000(Engine& engine, const std::string& request) {
+    sim::Peer peer = engine.world.connect(kPort);
+    for (int i = 0; i < 100; ++i) {
+        REQUIRE(status_of(engine.exchange(peer, request)) == 200);
+    }
+    peer.discard_received();
+    engine.world.reset_calls();
+    const std::uint64_t allocations = g_allocations;
+    for (int i = 0; i < 1000; ++i) {
+        peer.send(request);
+        engine.server.settle();
+    }
+    return {engine.world.calls(sim::Call::receive), engine.world.calls(sim::Call::send),
+            engine.world.calls(sim::Call::poller_add), g_allocations - allocations};
+}
+
+void check_budget(const Cost& cost) {
+    CHECK(cost.receives == 1000);
+    CHECK(cost.sends == 1000);
+    CHECK(cost.adds == 0);
+    CHECK(cost.allocations == 0);
+}
+
+}  // namespace
+
+TEST_CASE("the allocation counter counts") {
+    const std::uint64_t before = g_allocations;
+    delete new int(1);
+    CHECK(g_allocations == before + 1);
+}
+
+TEST_CASE("1,000 warmed keep-alive requests are 1,000 receives, 1,000 sends and nothing else") {
+    Engine engine(plain_router());
+    check_budget(cost_of_1000(engine, get("/plaintext")));
+    check_budget(cost_of_1000(engine, get("/hello/you?and=more", "Accept: */*\r\nUser-Agent: test\r\n")));
+    check_budget(cost_of_1000(engine, "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nhello"));
+    check_budget(cost_of_1000(engine, "POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
+                                      "5\r\nhello\r\n0\r\n\r\n"));
+    check_budget(cost_of_1000(engine, get("/task")));
+}
+
+TEST_CASE("pipelined requests share one receive and one send") {
+    Engine engine(plain_router());
+    sim::Peer peer = engine.world.connect(kPort);
+    std::string batch;
+    for (int i = 0; i < 16; ++i) {
+        batch += get("/plaintext");
+    }
+    REQUIRE(count_of(engine.exchange(peer, batch), "Hello, World!") == 16);
+    engine.world.reset_calls();
+    REQUIRE(count_of(engine.exchange(peer, batch), "Hello, World!") == 16);
+    CHECK(engine.world.calls(sim::Call::receive) == 1);
+    CHECK(engine.world.calls(sim::Call::send) == 1);
+}
+
+TEST_CASE("a connection for one request costs accept, receive, send and close, and never meets the poller") {
+    Engine engine(plain_router());
+    engine.world.reset_calls();
+    sim::Peer peer = engine.world.connect(kPort);
+    REQUIRE(status_of(engine.exchange(peer, get("/plaintext", "Connection: close\r\n"))) == 200);
+    CHECK(peer.closed_by_server());
+    CHECK_FALSE(peer.reset_by_server());
+    CHECK(engine.world.calls(sim::Call::receive) == 1);
+    CHECK(engine.world.calls(sim::Call::send) == 1);
+    CHECK(engine.world.calls(sim::Call::close) == 1);
+    CHECK(engine.world.calls(sim::Call::poller_add) == 0);
+    engine.server.check_nothing_left();
+}
+
+}  // namespace penstock::test
