@@ -1,0 +1,46 @@
+# Third-party libraries. A missing one that is required ends the run with the name of its Debian package;
+# a missing optional one switches off what needs it, and the table says so.
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+find_package(xxHash QUIET MODULE)
+if(NOT xxHash_FOUND)
+    message(FATAL_ERROR "xxHash is required and was not found. On Debian: apt-get install libxxhash-dev")
+endif()
+penstock_report(xxHash "${xxHash_VERSION}")
+
+include(penstock_llhttp)
+
+if(NOT PENSTOCK_TLS)
+    penstock_report(wolfSSL "off: PENSTOCK_TLS is OFF")
+else()
+    find_package(wolfSSL QUIET MODULE)
+    if(wolfSSL_FOUND)
+        penstock_report(wolfSSL "${wolfSSL_VERSION}, not used yet: the TLS component is not written")
+    else()
+        penstock_report(wolfSSL "not found (libwolfssl-dev), and not used yet")
+    endif()
+endif()
+
+find_package(ZLIB QUIET)
+if(ZLIB_FOUND)
+    penstock_report(zlib "${ZLIB_VERSION_STRING}, not used yet: nothing compresses")
+else()
+    penstock_report(zlib "not found (zlib1g-dev), and not used yet")
+endif()
+
+set(PENSTOCK_USE_JEMALLOC OFF)
+if(NOT PENSTOCK_JEMALLOC)
+    penstock_report(jemalloc "off: PENSTOCK_JEMALLOC is OFF")
+elseif(PENSTOCK_SANITIZE)
+    penstock_report(jemalloc "off: sanitizers bring their own allocator")
+else()
+    find_package(jemalloc QUIET MODULE)
+    if(jemalloc_FOUND)
+        set(PENSTOCK_USE_JEMALLOC ON)
+        penstock_report(jemalloc "${jemalloc_VERSION}, in our executables")
+    else()
+        penstock_report(jemalloc "off: not found (libjemalloc-dev); the program uses the system's allocator")
+    endif()
+endif()

@@ -1,0 +1,61 @@
+# penstock: the engine with the real platform. penstock_testing: the same engine objects with the
+# simulated kernel. The linker picks the platform, so the engine is compiled once.
+
+if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    set(PENSTOCK_BACKEND linux)
+else()
+    set(PENSTOCK_BACKEND bsd)
+endif()
+
+penstock_glob(engine_sources engine)
+penstock_glob(protocol_sources protocols)
+penstock_glob(http_sources protocols/http)
+penstock_glob(websocket_sources protocols/websocket)
+penstock_glob(posix_sources platform/posix)
+penstock_glob(backend_sources platform/${PENSTOCK_BACKEND})
+penstock_glob(sim_sources platform/sim)
+
+if(posix_sources AND NOT backend_sources AND NOT PENSTOCK_BACKEND STREQUAL "linux")
+    message(FATAL_ERROR "Penstock has no platform backend for ${CMAKE_SYSTEM_NAME} yet: "
+        "platform/${PENSTOCK_BACKEND} has no sources")
+endif()
+
+set(portable_sources ${engine_sources} ${protocol_sources} ${http_sources} ${websocket_sources})
+set(shared_posix_sources "${PROJECT_SOURCE_DIR}/platform/posix/error.cpp"
+    "${PROJECT_SOURCE_DIR}/platform/posix/address.cpp")
+
+function(penstock_add_archive name exported_name)
+    add_library(${name} STATIC $<TARGET_OBJECTS:penstock_objects> ${PENSTOCK_LLHTTP_OBJECTS} ${ARGN})
+    add_library(penstock::${exported_name} ALIAS ${name})
+    set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported_name})
+    penstock_compile(${name})
+    target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PENSTOCK_INCLUDE_TREE}>"
+        "$<INSTALL_INTERFACE:include>")
+    target_link_libraries(${name} PUBLIC Threads::Threads PRIVATE xxHash::xxhash)
+    if(llhttp_FOUND)
+        target_link_libraries(${name} PRIVATE ${PENSTOCK_LLHTTP_PACKAGE})
+    endif()
+endfunction()
+
+if(portable_sources)
+    add_library(penstock_objects OBJECT ${portable_sources})
+    penstock_compile(penstock_objects)
+    target_include_directories(penstock_objects PUBLIC "${PENSTOCK_INCLUDE_TREE}")
+    target_link_libraries(penstock_objects PUBLIC Threads::Threads PRIVATE xxHash::xxhash penstock_llhttp)
+    list(LENGTH portable_sources count)
+    penstock_report(library "${count} sources, platform ${PENSTOCK_BACKEND}")
+else()
+    penstock_report(library "off: no sources in engine/ and protocols/")
+endif()
+
+if(TARGET penstock_objects AND backend_sources)
+    penstock_add_archive(penstock penstock ${posix_sources} ${backend_sources})
+elseif(portable_sources)
+    penstock_report(penstock "off: no sources in platform/${PENSTOCK_BACKEND}")
+endif()
+
+if(TARGET penstock_objects AND sim_sources)
+    penstock_add_archive(penstock_testing testing ${sim_sources} ${shared_posix_sources})
+elseif(portable_sources)
+    penstock_report(testing "off: no sources in platform/sim")
+endif()

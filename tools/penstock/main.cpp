@@ -1,0 +1,131 @@
+// The server program: `penstock serve DIR` and `penstock echo`.
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "demo.h"
+#include "options.h"
+#include "penstock/penstock.h"
+#include "penstock/protocols/http/static_files.h"
+
+namespace penstock::program {
+
+namespace {
+
+int run(int argc, const char* const* argv);
+Result<void> add_routes(const Options& options, Router* router);
+std::string first_line(const Options& options, const Server& server);
+void log_line(LogLevel level, std::string_view line);
+int fail(std::string_view message);
+void print_line(const std::string& line);
+std::string counted(std::uint64_t count, std::string_view noun);
+
+}  // namespace
+
+}  // namespace penstock::program
+
+int main(int argc, char** argv) {
+    try {
+        return penstock::program::run(argc, argv);
+    } catch (const std::exception& failure) {
+        return penstock::program::fail(failure.what());
+    }
+}
+
+namespace penstock::program {
+
+namespace {
+
+int run(int argc, const char* const* argv) {
+    ParsedOptions parsed = parse_options(argc, argv);
+    if (parsed.exit_status) {
+        return *parsed.exit_status;
+    }
+    // Whoever read the first line and left must not end the server with it.
+    std::signal(SIGPIPE, SIG_IGN);
+    Options& options = parsed.options;
+    options.config.log = log_line;
+    Router router;
+    if (const Result<void> added = add_routes(options, &router); !added.ok()) {
+        return fail(added.error().message);
+    }
+    Server server(options.config);
+    server.listen(options.listen, router);
+    if (const Result<void> started = server.start(); !started.ok()) {
+        return fail(started.error().message);
+    }
+    print_line(first_line(options, server));
+    server.wait_for_signal();
+    print_line("penstock served " + counted(server.stats().requests, "request"));
+    return 0;
+}
+
+Result<void> add_routes(const Options& options, Router* router) {
+    if (options.command == Command::echo) {
+        router->any("/*path", echo_handler());
+        return {};
+    }
+    const Result<PlainHandler> files = static_files(options.directory);
+    if (!files.ok()) {
+        return files.error();
+    }
+    if (options.demo) {
+        add_demo_routes(*router, options.directory);
+    }
+    router->get("/*path", files.value());
+    return {};
+}
+
+std::string place_of(const ListenOptions& listen, const Server& server);
+
+// "penstock 0.1.0 serves ./site at http://127.0.0.1:8080 with 2 reactors"
+std::string first_line(const Options& options, const Server& server) {
+    const std::string what = options.command == Command::echo ? "echoes" : "serves " + options.directory;
+    return "penstock " + std::string(version()) + " " + what + " at " + place_of(options.listen, server) + " with " +
+           counted(server.reactor_count(), "reactor");
+}
+
+// As a person would type it into a browser.
+std::string place_of(const ListenOptions& listen, const Server& server) {
+    const std::string& address = listen.address;
+    if (address.starts_with("unix:")) {
+        return address;
+    }
+    const std::string port = ":" + std::to_string(server.port());
+    if (address.empty()) {
+        return "http://localhost" + port + ", on all addresses,";
+    }
+    const bool is_bare_ipv6 = address.find(':') != std::string::npos && !address.starts_with('[');
+    return "http://" + (is_bare_ipv6 ? "[" + address + "]" : address) + port;
+}
+
+// Called by any reactor. One call writes the line, so that lines do not mix.
+void log_line(LogLevel level, std::string_view line) {
+    if (level < LogLevel::warning) {
+        return;
+    }
+    const std::string text =
+        std::string(level == LogLevel::warning ? "warning: " : "error: ").append(line).append("\n");
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+int fail(std::string_view message) {
+    std::fprintf(stderr, "penstock: %.*s\n", static_cast<int>(message.size()), message.data());
+    return kExitFailure;
+}
+
+// At once, also into a pipe: somebody may wait for it.
+void print_line(const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+    return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+}  // namespace penstock::program
