@@ -50,8 +50,8 @@ void Connection::continue_work() {
 
 void Connection::read_some() {
     for (int reads = 0; state_ == ConnectionState::open; ++reads) {
-        if (has(kPaused) || (edges_ & kReadable) == 0) {
-            return;
+        if (has(kPaused) || has(kReady) || (edges_ & kReadable) == 0) {
+            return;  // ready: the protocol left input for the next turn
         }
         if (reads == kReadsPerTurn) {
             reactor().make_ready(*this);

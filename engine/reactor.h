@@ -105,6 +105,9 @@ public:
     [[nodiscard]] bool logs() const { return static_cast<bool>(config_.log); }
     void log(LogLevel level, std::string_view line) const;
 
+    // As if the poller had given it: how tests make an event that comes too late.
+    void dispatch_for_test(const platform::PollEvent& event) { dispatch({&event, 1}); }
+
 private:
     friend class Connection;
     friend class Listener;

@@ -1,5 +1,6 @@
 #include "penstock/protocols/http/http1.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -277,7 +278,17 @@ void Http1::on_drained(Connection& connection) {
         (exchange == nullptr || exchange->arriving())) {
         connection.resume_reading();
     }
-    rearm(connection);
+    if (connection.can_send()) {
+        rearm(connection);
+        return;
+    }
+    // The peer took something: the write timeout begins anew, within what the request's phase has left.
+    std::uint32_t delay_ms = reactor().config().write_timeout_ms;
+    if (exchange != nullptr && exchange->in_arriving_list) {
+        const std::int32_t left = static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms());
+        delay_ms = std::min(delay_ms, static_cast<std::uint32_t>(std::max(left, 1)));
+    }
+    connection.set_deadline_in(delay_ms);
 }
 
 // One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the

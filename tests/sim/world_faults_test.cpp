@@ -7,7 +7,7 @@
 #include "sim/world_fixture.h"
 #include "support/seed.h"
 
-namespace penstock {
+namespace penstock::world_tests {
 
 namespace {
 
@@ -399,4 +399,4 @@ TEST_CASE("sim choose_from: bytes drive the same faults, and none come once they
     CHECK(world.choose(10) == 0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::world_tests

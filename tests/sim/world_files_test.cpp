@@ -5,7 +5,7 @@
 #include "penstock/platform/file.h"
 #include "sim/world_fixture.h"
 
-namespace penstock {
+namespace penstock::world_tests {
 
 namespace {
 
@@ -230,4 +230,4 @@ TEST_CASE("sim: a file larger than memory is sent from what its offsets give") {
     CHECK(link.peer.received_count() == kSize + 3'000'000);
 }
 
-}  // namespace penstock
+}  // namespace penstock::world_tests

@@ -14,7 +14,7 @@
 #include "penstock/platform/poller.h"
 #include "penstock/platform/sim/world.h"
 
-namespace penstock {
+namespace penstock::world_tests {
 
 inline constexpr std::uint16_t kPort = 80;
 
@@ -98,4 +98,4 @@ struct Bench {
     [[nodiscard]] bool silent() { return poller.wait(0).events.empty(); }
 };
 
-}  // namespace penstock
+}  // namespace penstock::world_tests

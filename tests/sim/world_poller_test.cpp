@@ -7,7 +7,7 @@
 #include "penstock/platform/file.h"
 #include "sim/world_fixture.h"
 
-namespace penstock {
+namespace penstock::world_tests {
 
 namespace {
 
@@ -359,4 +359,4 @@ TEST_CASE("sim poller: it takes two descriptors and gives them back") {
     CHECK(world.open_descriptors() == 0);
 }
 
-}  // namespace penstock
+}  // namespace penstock::world_tests

@@ -12,7 +12,7 @@
 #include "sim/world_fixture.h"
 #include "support/abort_message.h"
 
-namespace penstock {
+namespace penstock::world_tests {
 
 namespace {
 
@@ -459,4 +459,4 @@ TEST_CASE("sim: a test's own mistakes abort with a sentence") {
     CHECK(contains(abort_message([] { World().fail_nth(0, EIO); }), "counted from 1"));
 }
 
-}  // namespace penstock
+}  // namespace penstock::world_tests

@@ -1,0 +1,193 @@
+// Every platform call failing in turn, and seeded storms of faults: whatever happens, nothing is left behind and nothing
+// that was answered is wrong.
+#include <cstdlib>
+
+#include "engine_fixture.h"
+#include "penstock/platform/file.h"
+
+namespace penstock::test {
+namespace {
+
+Router fault_router() {
+    Router router;
+    router.get("/plaintext", [](Request&, Response& response) { response.send_static("Hello, World!"); });
+    router.get("/large", [](Request&, Response& response) { response.send(std::string(100'000, 'x')); });
+    router.post("/echo", [](Request& request, Response& response) { response.send(request.body()); });
+    router.get("/file", [](Request&, Response& response) {
+        const auto root = platform::open_directory("/files");
+        if (!root.ok()) {
+            response.status(503);
+            return;
+        }
+        const IoResult file = platform::open_beneath(root.value(), "data.bin");
+        platform::close_descriptor(root.value());
+        if (!file.ok()) {
+            response.status(503);
+            return;
+        }
+        response.send_file(static_cast<int>(file.count), 0, 300'000);
+    });
+    router.get("/sleep", [](Request&, Response& response) -> Task<void> {
+        co_await sleep_ms(10);
+        response.send_static("late");
+    });
+    return router;
+}
+
+// Runs a scenario against a server in this world, then ends everything and sees that nothing is left.
+void run_scenario(sim::World& world, const std::function<void(ReactorUnderTest&)>& scenario) {
+    ReactorUnderTest server(world, fault_router());
+    if (server.start()) {
+        scenario(server);
+    }
+    world.pause_faults();
+    server.destroy();
+    CHECK_MESSAGE(world.open_descriptors() == 0, world.fault_report());
+    CHECK_MESSAGE(world.bad_descriptor_calls() == 0, world.fault_report());
+}
+
+// Long enough that deadlines end whatever a fault left hanging; then everything must have been given back.
+void come_to_rest(sim::World& world, ReactorUnderTest& server) {
+    world.pause_faults();
+    for (int i = 0; i < 8; ++i) {
+        server.advance(20'000);
+    }
+    INFO(world.fault_report());
+    server.check_nothing_left();
+    world.resume_faults();
+}
+
+// What came is a prefix of what should have come, and all of it where nothing failed.
+void check_prefix(sim::World& world, const std::string& got, const std::string& wanted_body) {
+    const std::size_t end = got.find("\r\n\r\n");
+    if (end == std::string::npos || got.compare(9, 3, "200") != 0) {
+        return;
+    }
+    const std::string body = got.substr(end + 4);
+    CHECK_MESSAGE(wanted_body.compare(0, body.size(), body) == 0, world.fault_report());
+}
+
+void request_and_close(sim::World& world) {
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        sim::Peer peer = world.connect(kPort);
+        peer.send(get("/plaintext"));
+        server.settle();
+        check_prefix(world, peer.take_received(), "Hello, World!");
+        peer.send(get("/plaintext", "Connection: close\r\n"));
+        server.settle();
+        check_prefix(world, peer.take_received(), "Hello, World!");
+        peer.close();
+        come_to_rest(world, server);
+    });
+}
+
+void pipelining(sim::World& world) {
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        sim::Peer peer = world.connect(kPort);
+        peer.send(get("/plaintext") + "POST /echo HTTP/1.1\r\nHost: t\r\nContent-Length: 3\r\n\r\nabc" +
+                  get("/sleep") + get("/plaintext"));
+        server.settle();
+        server.advance(20);
+        peer.finish();
+        server.settle();
+        const std::string got = peer.take_received();
+        // In order: no later answer without all earlier ones.
+        const std::size_t hello = got.find("Hello, World!");
+        const std::size_t echo = got.find("\r\n\r\nabc");
+        const std::size_t late = got.find("late");
+        CHECK((echo == std::string::npos || hello < echo));
+        CHECK((late == std::string::npos || (echo != std::string::npos && echo < late)));
+        come_to_rest(world, server);
+    });
+}
+
+void slow_reader(sim::World& world) {
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        world.add_file("/files/data.bin", 300'000, [](std::uint64_t, std::span<char> bytes) {
+            std::fill(bytes.begin(), bytes.end(), 'f');
+        });
+        sim::Peer peer = world.connect(kPort);
+        peer.set_receive_window(5'000);
+        peer.send(get("/large") + get("/file", "Connection: close\r\n"));
+        for (int i = 0; i < 200 && !peer.finished_by_server() && !peer.reset_by_server(); ++i) {
+            server.settle();
+            (void)peer.read(4'000);
+        }
+        check_prefix(world, peer.take_received().substr(0, 100'000), std::string(100'000, 'x'));
+        come_to_rest(world, server);
+    });
+}
+
+void upload(sim::World& world) {
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        sim::Peer peer = world.connect(kPort);
+        const std::string body(70'000, 'u');
+        peer.send("POST /echo HTTP/1.1\r\nHost: t\r\nConnection: close\r\nContent-Length: 70000\r\n\r\n" + body);
+        server.settle();
+        check_prefix(world, peer.take_received(), body);
+        come_to_rest(world, server);
+    });
+}
+
+const struct {
+    const char* name;
+    void (*run)(sim::World&);
+    std::uint64_t least_calls;  // a sweep that ends sooner has not run its scenario
+} kScenarios[] = {
+    {"request and close", request_and_close, 20},
+    {"pipelining", pipelining, 20},
+    {"slow reader", slow_reader, 100},
+    {"upload", upload, 20},
+};
+
+std::uint64_t start_seed() {
+    const char* const given = std::getenv("PENSTOCK_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
+}
+
+}  // namespace
+
+TEST_CASE("each platform call of a scenario fails in turn, with each error it can give") {
+    for (const auto& scenario : kScenarios) {
+        CAPTURE(std::string(scenario.name));
+        const std::uint64_t runs = sim::sweep(scenario.run);
+        MESSAGE(std::string(scenario.name) << ": " << runs << " runs");
+        CHECK(runs >= scenario.least_calls);
+    }
+}
+
+TEST_CASE("storms of faults from a seed leave nothing behind") {
+    const sim::Ratios storms[] = {
+        {.short_read = 300, .short_write = 300, .would_block = 200},
+        {.short_read = 100, .short_write = 100, .would_block = 100, .reset = 20, .no_memory = 20,
+         .no_descriptor = 20, .file_error = 20, .interrupted = 100},
+        {.reset = 100, .no_memory = 200, .no_descriptor = 200},
+    };
+    const std::uint64_t first = start_seed();
+    for (const auto& scenario : kScenarios) {
+        for (const sim::Ratios& ratios : storms) {
+            for (std::uint64_t seed = first; seed < first + 60; ++seed) {
+                sim::World world;
+                world.seed(seed, ratios);
+                CAPTURE(std::string(scenario.name));
+                CAPTURE(seed);
+                scenario.run(world);
+            }
+        }
+    }
+}
+
+TEST_CASE("a storm replays from its seed and from its list of faults") {
+    const sim::Ratios ratios{.short_read = 200, .short_write = 200, .would_block = 200, .reset = 20};
+    std::string reports[2];
+    for (std::string& report : reports) {
+        sim::World world;
+        world.seed(4711, ratios);
+        slow_reader(world);
+        report = world.fault_report();
+    }
+    CHECK(reports[0] == reports[1]);
+    CHECK(reports[0].find("4711") != std::string::npos);
+}
+
+}  // namespace penstock::test
