@@ -146,6 +146,8 @@ void Connection::flush() {
         arm_write_deadline();
     } else if (state_ == ConnectionState::closing) {
         end_output();
+    } else if (has(kPaused)) {
+        protocol_->on_drained(*this);  // it may wait for room, and no edge comes for what was never refused
     }
 }
 

@@ -30,7 +30,7 @@ public:
     // Bytes have been added to the input, or the peer has finished sending (`input_ended`), or reading was resumed.
     // What it queues for sending is flushed when it returns.
     virtual void on_input(Connection& connection) = 0;
-    // The kernel took some of the output that it had refused before; perhaps all of it.
+    // The kernel took some of the output that it had refused before, or, while reading is paused, all that there was.
     virtual void on_drained(Connection& connection) = 0;
     // The connection's deadline has passed.
     virtual void on_deadline(Connection& connection) = 0;

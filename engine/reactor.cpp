@@ -100,7 +100,7 @@ bool Reactor::run_turn(int max_wait_ms) {
 }
 
 bool Reactor::has_work() const {
-    return !ready_.empty() || messages_left_ ||
+    return !ready_.empty() || !closed_.empty() || dirty_first_ != Connection::kNone || messages_left_ ||
            std::any_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->pending(); });
 }
 
@@ -234,13 +234,13 @@ void Reactor::run_ready() {
 void Reactor::finish_turn() {
     for (int pass = 0; pass < kClosePasses; ++pass) {
         flush_dirty();
-        if (closed_.empty()) {
+        take_apart_closed();
+        if (!starved_.empty()) {
+            relieve_starved();
+        }
+        if (closed_.empty() && dirty_first_ == Connection::kNone) {
             break;
         }
-        take_apart_closed();
-    }
-    if (!starved_.empty()) {
-        relieve_starved();
     }
 }
 
@@ -293,7 +293,6 @@ void Reactor::relieve_starved() {
                 break;
             }
         }
-        flush_dirty();
     }
     std::uint32_t room = has_block() ? config_.io_block_limit - config_.io_block_reserve - blocks_.leased() : 0;
     for (; room > 0 && !starved_.empty(); --room) {

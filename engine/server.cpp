@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <exception>
 #include <system_error>
 #include <thread>
 
@@ -42,6 +43,11 @@ struct Server::State {
     void request_stop(bool cut);
     void wait();
     void give_up();
+    void log(LogLevel level, const std::string& line) const {
+        if (config.log) {
+            config.log(level, line);
+        }
+    }
 };
 
 Server::Server(Config config) : state_(std::make_unique<State>()) { state_->config = std::move(config); }
@@ -220,6 +226,12 @@ void Server::State::wait() {
 
 void Server::wait_for_signal() {
     platform::StopSignals signals;
+    if (signals.error() != 0) {
+        state_->log(LogLevel::error, system_error("signals cannot be watched: the server runs until it is stopped otherwise",
+                                                  signals.error()).message);
+        state_->wait();
+        return;
+    }
     state_->waiter.store(&signals, std::memory_order_release);
     bool cut = false;
     while (state_->running.load(std::memory_order_acquire) > 0) {
@@ -263,7 +275,18 @@ std::vector<ReactorStats> Server::reactor_stats() const {
 }
 
 bool Server::post(unsigned reactor, std::function<void()> function) {
-    return reactor < state_->reactors.size() && state_->reactors[reactor]->try_post(Message(std::move(function)));
+    if (reactor >= state_->reactors.size()) {
+        return false;
+    }
+    return state_->reactors[reactor]->try_post(Message([state = state_.get(), function = std::move(function)] {
+        try {
+            function();
+        } catch (const std::exception& exception) {
+            state->log(LogLevel::error, std::string("a posted function threw: ") + exception.what());
+        } catch (...) {
+            state->log(LogLevel::error, "a posted function threw something that is no std::exception");
+        }
+    }));
 }
 
 }  // namespace penstock

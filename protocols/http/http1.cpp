@@ -32,6 +32,9 @@ void Http1::on_input(Connection& connection) {
                 break;
             }
             exchange = Exchange::try_create(*this, connection);
+            if (exchange == nullptr && on_memory_pressure()) {
+                exchange = Exchange::try_create(*this, connection);  // in the page that came back
+            }
             if (exchange == nullptr) {
                 reactor().count().output_refused.add();
                 connection.close();

@@ -14,8 +14,8 @@ struct MimeType {
     std::string_view type;
 };
 
-// Ascending, in small letters. Names as registered with IANA; where none is registered, what browsers go by. Only
-// text/* takes a charset: JSON, SVG and other XML say theirs themselves (RFC 8259 §8.1, RFC 7303 §3).
+// Ascending, in small letters. Names as registered with IANA; where none is registered, what browsers go by.
+// Only text/* takes a charset: JSON, SVG and other XML say theirs themselves (RFC 8259 §8.1, RFC 7303 §3).
 constexpr MimeType kTypes[] = {
     {"7z", "application/x-7z-compressed"},
     {"aac", "audio/aac"},
@@ -120,9 +120,9 @@ std::string_view mime_type(std::string_view path) {
     std::array<char, kLongestExtension> letters{};
     std::transform(extension.begin(), extension.end(), letters.begin(), lower);
     const std::string_view wanted(letters.data(), extension.size());
-    const auto* const found = std::lower_bound(
-        std::begin(kTypes), std::end(kTypes), wanted,
-        [](const MimeType& type, std::string_view name) { return type.extension < name; });
+    const auto* const found =
+        std::lower_bound(std::begin(kTypes), std::end(kTypes), wanted,
+                         [](const MimeType& type, std::string_view name) { return type.extension < name; });
     return found != std::end(kTypes) && found->extension == wanted ? found->type : kUnknownType;
 }
 

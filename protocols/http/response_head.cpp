@@ -34,6 +34,8 @@ private:
     const ResponseBody& body_;
 };
 
+static_assert(kResponseFieldsLimitBytes + 512 <= OutputQueue::kMaxReserveBytes, "a response's head fits one reserve");
+
 namespace {
 
 [[nodiscard]] char* put(char* out, std::string_view text) {
@@ -69,9 +71,11 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
     const ResponseHeadWriter writer(response, framing, body);
     const bool with_body = writer.may_have_body() && !framing.head_only && body.size() > 0;
     const std::string_view bytes = body.kind == ResponseBody::Kind::owned ? std::string_view(*body.owned) : body.bytes;
-    const bool behind_head =
-        with_body && body.kind != ResponseBody::Kind::file && bytes.size() <= kCopyBodyLimitBytes;
-    const std::size_t reserve = writer.size_bound() + (behind_head ? bytes.size() : 0);
+    const std::size_t head_bound = writer.size_bound();
+    const bool behind_head = with_body && body.kind != ResponseBody::Kind::file &&
+                             bytes.size() <= kCopyBodyLimitBytes &&
+                             head_bound + bytes.size() <= OutputQueue::kMaxReserveBytes;
+    const std::size_t reserve = head_bound + (behind_head ? bytes.size() : 0);
     const std::span<char> room = output.try_reserve(blocks, reserve);
     if (room.empty()) {
         drop_body(body);

@@ -23,7 +23,8 @@ namespace penstock {
 
 namespace {
 
-// What fits a block of output is read and leaves with its head in one send. Above it sendfile spares the copies.
+// What fits a block of output is read and leaves with its head in one send. Above it sendfile spares the
+// copies.
 constexpr std::size_t kReadLimitBytes = 16 << 10;
 // A path of more bytes, its NUL included, no system call takes (man 7 path_resolution, PATH_MAX).
 constexpr std::size_t kPathLimitBytes = 4'096;
@@ -85,8 +86,9 @@ Result<PlainHandler> static_files(const std::string& directory, StaticFileOption
         return opening_failed(directory, probe.error);
     }
     platform::close_descriptor(static_cast<int>(probe.count));
-    return PlainHandler(
-        [files = std::move(files)](Request& request, Response& response) { files->serve(request, response); });
+    return PlainHandler([files = std::move(files)](Request& request, Response& response) {
+        files->serve(request, response);
+    });
 }
 
 namespace {
@@ -98,7 +100,9 @@ Error opening_failed(const std::string& directory, int code) {
         case ENOTDIR: advice = "; name the directory that holds the files"; break;
         case EACCES: advice = "; let this user read and search it, or name another one"; break;
         case ENOSYS:
-        case EPERM: advice = "; Linux 5.6 or later is needed, and a sandbox around it must allow openat2"; break;
+        case EPERM:
+            advice = "; Linux 5.6 or later is needed, and a sandbox around it must allow openat2";
+            break;
         default: advice = is_exhaustion(code) ? "; raise the limit of open files, or free memory" : ""; break;
     }
     Error error = system_error("cannot serve files from the directory \"" + directory + "\"", code);
@@ -170,11 +174,12 @@ void redirect_to_directory(const Request& request, Response& response) {
     response.status(301).header("Location", location).send_empty();
 }
 
-// Escapes what RFC 3986 §3.3 does not allow in a path. A backslash is such a byte, and browsers would take it for a
-// slash.
+// Escapes what RFC 3986 §3.3 does not allow in a path. A backslash is such a byte, and browsers would take it
+// for a slash.
 std::string encode_path(std::string_view path) {
-    static constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                                               "-._~!$&'()*+,;=:@/";
+    static constexpr std::string_view kPlain =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+        "-._~!$&'()*+,;=:@/";
     static constexpr std::string_view kDigits = "0123456789ABCDEF";
     std::string encoded;
     encoded.reserve(path.size());
@@ -209,7 +214,8 @@ void send_file(OpenFile& file, const platform::FileInfo& info, std::string_view 
     response.send(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-// 0, or errno: EAGAIN when the file has become shorter, being rewritten, so that its size and its tag are not true.
+// 0, or errno: EAGAIN when the file has become shorter, being rewritten, so that its size and its tag are not
+// true.
 int read_whole(int fd, std::span<std::byte> buffer) {
     for (std::uint64_t offset = 0; !buffer.empty();) {
         const IoResult result = platform::read_file(fd, offset, buffer);
@@ -235,8 +241,8 @@ void describe(const platform::FileInfo& info, std::string_view name, Response& r
     add_last_modified(info.modified_ns, response);
 }
 
-// Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has another
-// number (RFC 9110 §8.8.3).
+// Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has
+// another number (RFC 9110 §8.8.3).
 void add_entity_tag(const platform::FileInfo& info, Response& response) {
     std::array<char, 3 * 16 + 4> tag;  // three numbers of 16 digits, quotes and hyphens
     char* out = tag.data();
@@ -264,8 +270,9 @@ void add_last_modified(std::int64_t modified_ns, Response& response) {
 
 unsigned status_for(int error) {
     switch (error) {
-        // Below a directory that is there to be served, what may not be read is nearly always a slip of its owner, who
-        // would look in vain for the reason of a 404. What must stay unknown does not belong there.
+        // Below a directory that is there to be served, what may not be read is nearly always a slip of its
+        // owner, who would look in vain for the reason of a 404. What must stay unknown does not belong
+        // there.
         case EACCES:
         case EPERM: return 403;
         case ENOENT:
@@ -275,7 +282,7 @@ unsigned status_for(int error) {
         case EXDEV:   // outside the directory
         case EINVAL:  // names that this file system cannot have
         case EILSEQ:
-        case ENXIO:   // a Unix socket, or a device that is not there
+        case ENXIO:  // a Unix socket, or a device that is not there
         case ENODEV: return 404;
         case EAGAIN: return 503;  // it is being changed; the next try finds it settled
         default: return is_exhaustion(error) ? 503 : 500;

@@ -216,6 +216,42 @@ TEST_CASE("one block of pipelined requests for large answers grows nothing") {
     CHECK(most <= 14);  // input, the high-water mark, and one answer above it
 }
 
+TEST_CASE("pipelined requests beyond the high-water mark go on when the kernel takes the output at once") {
+    Engine engine(limits_router());
+    for (const int count : {1, 2, 20, 300}) {
+        CAPTURE(count);
+        std::string batch;
+        for (int i = 0; i < count; ++i) {
+            batch += get(i % 2 == 0 ? "/large" : "/");
+        }
+        sim::Peer peer = engine.world.connect(kPort);
+        CHECK(count_of(engine.exchange(peer, batch), "HTTP/1.1 200 OK") == static_cast<std::size_t>(count));
+    }
+}
+
+TEST_CASE("the largest head with the largest body that is copied behind a head") {
+    Router router;
+    router.get("/:fields/:body", [](Request& request, Response& response) {
+        const auto number = [&](const char* name) { return std::stoul(std::string(request.parameter(name))); };
+        for (std::size_t left = number("fields"); left > 0;) {
+            const std::size_t size = std::min<std::size_t>(left, 1'000);
+            response.add_header("X", std::string(size - std::min<std::size_t>(size - 1, 5), 'v'));
+            left -= size;
+        }
+        response.send(std::string(number("body"), 'b'));
+    });
+    Engine engine(router);
+    for (const char* path : {"/12288/4096", "/12000/4096", "/12288/0", "/12288/4097", "/12289/5"}) {
+        CAPTURE(std::string(path));
+        const std::string answer = engine.ask(get(path));
+        const bool fits = std::string_view(path).substr(0, 6) != "/12289";
+        CHECK(status_of(answer) == (fits ? 200 : 500));
+        if (fits) {
+            CHECK(std::to_string(body_of(answer).size()) == std::string_view(path).substr(7));
+        }
+    }
+}
+
 TEST_CASE("a burst of connections gives its slots back") {
     Config config = small_config();
     config.connection_limit = 4'000;
