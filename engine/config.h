@@ -90,7 +90,7 @@ struct Config {
     std::uint32_t drain_timeout_ms = 10'000;
 
     // Where lines of log go. Empty: nowhere.
-    LogSink log;
+    LogSink log{};
 };
 
 // The first value that contradicts another or lies outside its range, named with what to set instead.

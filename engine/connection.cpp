@@ -45,6 +45,7 @@ void Connection::continue_work() {
         protocol_->on_input(*this);
         flush();
     }
+    give_back_input();  // a handler that has waited for something held it until now
     read_some();
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <thread>
 
 #include "penstock/engine/ensure.h"
 #include "penstock/platform/poller.h"
@@ -88,8 +89,17 @@ bool Mailbox::try_post(Message&& message) {
 
 std::size_t Mailbox::run(std::size_t limit) {
     wake_pending_.exchange(false, std::memory_order_acq_rel);
+    // Once it is closed the last position is known, and whoever has taken one fills it in a few instructions.
+    const auto wait_for_writer = [this] {
+        const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
+        const bool one_is_left = (tail & kClosedBit) != 0 && (tail & ~kClosedBit) != head_;
+        while (one_is_left && !has_more()) {
+            std::this_thread::yield();
+        }
+        return one_is_left;
+    };
     std::size_t count = 0;
-    for (; count < limit && has_more(); ++count) {
+    for (; count < limit && (has_more() || wait_for_writer()); ++count) {
         const std::uint64_t position = head_++;
         Cell& cell = cells_[position & mask_];
         cell.message();

@@ -368,8 +368,12 @@ void Reactor::check_drain() {
         finish_turn();
     }
     if (idle()) {
+        // What was posted before this runs: whoever posted was told that it would.
         mailbox_.close();
-        stopped_ = true;
+        while (mailbox_.run(kMessagesPerTurn) > 0) {
+        }
+        finish_turn();
+        stopped_ = idle();
     }
 }
 

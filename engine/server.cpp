@@ -1,5 +1,6 @@
 #include "penstock/engine/server.h"
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <exception>
@@ -19,7 +20,6 @@ namespace {
 struct ListenRequest {
     ListenOptions options;
     std::shared_ptr<ProtocolFactory> factory;
-    std::uint16_t bound_port = 0;
     bool bound = false;
 };
 
@@ -28,6 +28,8 @@ struct ListenRequest {
 struct Server::State {
     Config config;
     std::vector<ListenRequest> listeners;
+    // Asked for by any thread, also while another is in `run`.
+    std::array<std::atomic<std::uint16_t>, kListenerLimit> ports{};
     // In this order: reactors end before the pool whose threads post to them.
     std::unique_ptr<OffloadPool> offload;
     std::vector<std::unique_ptr<Reactor>> reactors;
@@ -36,7 +38,7 @@ struct Server::State {
     std::atomic<platform::StopSignals*> waiter{nullptr};
 
     [[nodiscard]] Result<void> prepare();
-    [[nodiscard]] Result<void> bind(ListenRequest& request);
+    [[nodiscard]] Result<void> bind(std::size_t listener);
     [[nodiscard]] Result<void> start_threads();
     [[nodiscard]] platform::ListenTarget target_of(const ListenRequest& request) const;
     void run_reactor(Reactor& reactor);
@@ -66,10 +68,8 @@ Result<void> Server::start() {
         return Error{"the server is running already; call wait before starting it again"};
     }
     Result<void> result = state_->prepare();
-    for (ListenRequest& request : state_->listeners) {
-        if (result.ok()) {
-            result = state_->bind(request);
-        }
+    for (std::size_t i = 0; i < state_->listeners.size() && result.ok(); ++i) {
+        result = state_->bind(i);
     }
     if (result.ok()) {
         result = state_->start_threads();
@@ -121,7 +121,8 @@ platform::ListenTarget Server::State::target_of(const ListenRequest& request) co
 // One socket per reactor, all bound before any thread runs: a port that is taken is told while nothing is served yet,
 // and the kernel's choice of socket never changes under a running server. A Unix socket has no such groups: there the
 // reactors share one socket by duplicates of its descriptor.
-Result<void> Server::State::bind(ListenRequest& request) {
+Result<void> Server::State::bind(std::size_t listener) {
+    ListenRequest& request = listeners[listener];
     platform::ListenTarget target = target_of(request);
     const bool is_unix = target.address.rfind("unix:", 0) == 0;
     int first = -1;
@@ -143,8 +144,8 @@ Result<void> Server::State::bind(ListenRequest& request) {
         if (first < 0) {
             first = fd;
             request.bound = true;
-            request.bound_port = platform::bound_port(fd);
-            target.port = request.bound_port;
+            target.port = platform::bound_port(fd);
+            ports[listener].store(target.port, std::memory_order_relaxed);
             target.join_group = true;
         }
         if (auto added = reactor->add_listener(fd, *request.factory); !added.ok()) {
@@ -184,8 +185,8 @@ void Server::State::run_reactor(Reactor& reactor) {
         }
     }
     reactor.run();
-    if (running.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        if (platform::StopSignals* const signals = waiter.load(std::memory_order_acquire)) {
+    if (running.fetch_sub(1) == 1) {
+        if (platform::StopSignals* const signals = waiter.load()) {
             signals->notify();
         }
     }
@@ -224,23 +225,27 @@ void Server::State::wait() {
     }
 }
 
-void Server::wait_for_signal() {
+void Server::wait_for_signal(const std::function<void()>& ready) {
     platform::StopSignals signals;
+    if (ready) {
+        ready();
+    }
     if (signals.error() != 0) {
         state_->log(LogLevel::error, system_error("signals cannot be watched: the server runs until it is stopped otherwise",
                                                   signals.error()).message);
         state_->wait();
         return;
     }
-    state_->waiter.store(&signals, std::memory_order_release);
+    // Sequentially consistent, like the two in run_reactor: of "here I wait" and "the last one has ended", one sees the other.
+    state_->waiter.store(&signals);
     bool cut = false;
-    while (state_->running.load(std::memory_order_acquire) > 0) {
+    while (state_->running.load() > 0) {
         if (signals.wait(-1) > 0) {
             state_->request_stop(std::exchange(cut, true));
         }
     }
     state_->wait();
-    state_->waiter.store(nullptr, std::memory_order_release);
+    state_->waiter.store(nullptr);
 }
 
 int Server::run() {
@@ -253,7 +258,7 @@ int Server::run() {
 }
 
 std::uint16_t Server::port(std::size_t listener) const {
-    return listener < state_->listeners.size() ? state_->listeners[listener].bound_port : std::uint16_t{0};
+    return listener < kListenerLimit ? state_->ports[listener].load(std::memory_order_relaxed) : std::uint16_t{0};
 }
 
 unsigned Server::reactor_count() const { return static_cast<unsigned>(state_->reactors.size()); }

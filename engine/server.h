@@ -21,7 +21,7 @@ class ProtocolFactory;
 
 struct ListenOptions {
     // "": every address, IPv4 and IPv6. "127.0.0.1", "::1", or "unix:/path/to/socket".
-    std::string address;
+    std::string address{};
     // 0: the kernel chooses; `Server::port` tells. Ignored for Unix sockets.
     std::uint16_t port = 0;
     // An IPv6 address does not take IPv4 clients as well.
@@ -56,7 +56,9 @@ public:
     // Until all reactors have ended.
     void wait();
     // Until SIGTERM, SIGINT or `stop`; then drains; a second signal cuts. The signals' former handlers are put back.
-    void wait_for_signal();
+    // `ready` is called as soon as signals are caught: the time to say that the server runs, since whoever hears of it may
+    // end it at once.
+    void wait_for_signal(const std::function<void()>& ready = {});
     // All of it: start, wait_for_signal. Returns the program's exit status: 0, or 1 with a line on stderr when it
     // could not start.
     [[nodiscard]] int run();

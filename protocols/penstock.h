@@ -12,4 +12,5 @@
 #include "penstock/protocols/http/response.h"
 #include "penstock/protocols/http/router.h"
 #include "penstock/protocols/http/service.h"
+#include "penstock/protocols/http/static_files.h"
 #include "penstock/protocols/http/tables.h"

@@ -1,6 +1,7 @@
 #include "penstock/protocols/http/exchange.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -79,10 +80,10 @@ unsigned Exchange::make_room() {
         if (input.room().size() < Input::capacity() / 4 && input.size() < Input::capacity()) {
             input.compact();  // only offsets are kept while a head arrives
         }
-        return input.room().empty() ? 431 : 0;
+        return input.room().empty() ? parser_.overflow_status() : 0;
     }
-    const std::uint64_t length = parser_.content_length();
-    const std::uint64_t missing = length > request_.body_.size() ? length - request_.body_.size() : 0;
+    const std::uint64_t missing =
+        content_length_ > request_.body_.size() ? content_length_ - request_.body_.size() : 0;
     if (missing > input.room().size() || input.room().empty()) {
         const unsigned status = move_body_to_heap(std::max<std::size_t>(2 * request_.body_.size(), kIoBlockBytes));
         return status != 0 ? status : make_room();
@@ -121,7 +122,7 @@ unsigned Exchange::move_body_to_heap(std::size_t capacity) {
     if (const unsigned status = grow_body(capacity); status != 0) {
         return status;
     }
-    std::memcpy(heap_body_, body.data(), body.size());
+    std::copy_n(body.data(), body.size(), heap_body_);  // where memcpy may not be given the null of an empty view
     request_.body_ = {heap_body_, body.size()};
     return 0;
 }
@@ -188,9 +189,10 @@ unsigned Exchange::check_fields() {
         return 400;  // RFC 9112 §3.2
     }
     request_.host_ = host;
+    client_keeps_alive_ = read_connection_field();
     const std::string_view expectation = request_.header(HeaderName::expect);
     if (expectation.data() != nullptr && request_.minor_version_ == 1) {
-        if (!equal_ignoring_case(expectation, "100-continue")) {
+        if (request_.repeated(HeaderName::expect) || !equal_ignoring_case(expectation, "100-continue")) {
             return 417;
         }
         expects_continue = true;
@@ -198,26 +200,56 @@ unsigned Exchange::check_fields() {
     return 0;
 }
 
-// RFC 9112 §6.1 to §6.3. That Content-Length is one number and does not come with Transfer-Encoding llhttp has
-// checked; so have we, since it must not depend on its version.
+// RFC 9112 §9.3: "close" wins over everything.
+bool Exchange::read_connection_field() const {
+    bool keeps = request_.minor_version_ == 1;
+    if (request_.header(HeaderName::connection).data() == nullptr) {
+        return keeps;
+    }
+    for (std::size_t i = 0; i < request_.header_count(); ++i) {
+        if (request_.fields_[i].known == HeaderName::connection) {
+            const std::string_view options = request_.header_at(i).value;
+            if (list_has_token(options, "close")) {
+                return false;
+            }
+            keeps = keeps || list_has_token(options, "keep-alive");
+        }
+    }
+    return keeps;
+}
+
+// RFC 9112 §6.1 to §6.3. Much of it llhttp has checked; so do we, since it must not depend on its version.
 unsigned Exchange::check_framing() {
     const std::string_view coding = request_.header(HeaderName::transfer_encoding);
-    const bool has_length = request_.header(HeaderName::content_length).data() != nullptr;
-    if (request_.repeated(HeaderName::content_length)) {
-        return 400;
-    }
+    const std::string_view length = request_.header(HeaderName::content_length);
     if (coding.data() != nullptr) {
-        if (has_length || request_.minor_version_ == 0) {
+        if (length.data() != nullptr || request_.minor_version_ == 0) {
             return 400;
         }
         if (request_.repeated(HeaderName::transfer_encoding) || !equal_ignoring_case(coding, "chunked")) {
-            return list_has_token(coding, "chunked") && !parser_.chunked() ? 400 : 501;
+            return chunked_comes_last() ? 501 : 400;  // 400: nobody can tell where the body ends
         }
-        if (!parser_.chunked()) {
+    }
+    if (length.data() != nullptr) {
+        const char* const end = length.data() + length.size();
+        const auto [stopped, error] = std::from_chars(length.data(), end, content_length_);
+        if (request_.repeated(HeaderName::content_length) || error != std::errc() || stopped != end) {
             return 400;
         }
     }
-    return parser_.content_length() > http_.reactor().config().body_limit_bytes ? 413 : 0;
+    return content_length_ > http_.reactor().config().body_limit_bytes ? 413 : 0;
+}
+
+bool Exchange::chunked_comes_last() const {
+    std::string_view last;
+    for (std::size_t i = 0; i < request_.header_count(); ++i) {
+        if (request_.fields_[i].known == HeaderName::transfer_encoding) {
+            last = request_.header_at(i).value;
+        }
+    }
+    last.remove_prefix(last.rfind(',') + 1);  // npos + 1 is 0
+    last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
+    return equal_ignoring_case(last, "chunked");
 }
 
 unsigned Exchange::find_route(std::string_view target_text) {
@@ -314,7 +346,7 @@ void Exchange::run_before_hooks() {
 }
 
 void Exchange::run_head_hooks() {
-    if (route_ != nullptr) {
+    if (route_ != nullptr && connection_ != nullptr && connection_->is_open()) {
         for (auto it = route_->middleware.rbegin(); it != route_->middleware.rend(); ++it) {
             if ((*it)->head) {
                 http_.guard(*this, [&] { (*it)->head(request_, response_); });
@@ -335,7 +367,6 @@ void Exchange::run_done_hooks() {
 
 void Exchange::answer(const ResponseBody& body) {
     if (connection_ != nullptr && connection_->is_open()) {
-        run_head_hooks();
         http_.send_response(*this, body);
     } else if (body.kind == ResponseBody::Kind::file) {
         http_.close_file(body.file.fd);

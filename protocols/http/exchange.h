@@ -65,6 +65,10 @@ public:
     // The parser's reports. Each returns 0 or the status to refuse with.
     [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
     [[nodiscard]] unsigned body_arrived(const char* data, std::size_t size);
+    // Of Content-Length, 0 without one. Known when the head has arrived.
+    [[nodiscard]] std::uint64_t content_length() const { return content_length_; }
+    // The client's wish, by version and Connection field. Known when the head has arrived.
+    [[nodiscard]] bool client_keeps_alive() const { return client_keeps_alive_; }
 
     // Starts and continues the handler's coroutine.
     void start_task();
@@ -104,6 +108,8 @@ private:
 
     [[nodiscard]] unsigned check_fields();
     [[nodiscard]] unsigned check_framing();
+    [[nodiscard]] bool read_connection_field() const;
+    [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
@@ -117,6 +123,8 @@ private:
     std::uint32_t pins_ = 0;
     ExchangeState state_ = ExchangeState::head;
     bool done_hooks_run_ = false;
+    bool client_keeps_alive_ = false;
+    std::uint64_t content_length_ = 0;
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
     char* heap_body_ = nullptr;           // counted against the reactor's body memory

@@ -71,8 +71,12 @@ bool Http1::advance(Exchange& exchange) {
 bool Http1::wait_for_more(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     if (connection.input_ended()) {
-        connection.close();  // half a request, and no more will come
-        return false;
+        // Half a request, and no more will come. What was answered before it still leaves.
+        stop_arriving(exchange);
+        exchange.change_state(exchange.state(), ExchangeState::handling);
+        exchange.must_close = true;
+        end_exchange(exchange);
+        return true;
     }
     if (exchange.parser().head_complete()) {
         if (exchange.state() == ExchangeState::head) {
@@ -250,13 +254,13 @@ void Http1::end_exchange(Exchange& exchange) {
 // end is our idea, or bytes are unread, something may be on its way.
 Linger Http1::linger_for(Exchange& exchange) const {
     Connection& connection = *exchange.connection();
-    const bool client_asked = exchange.message_complete && !exchange.parser().keep_alive();
+    const bool client_asked = exchange.message_complete && !exchange.client_keeps_alive();
     return client_asked && connection.input().empty() && !connection.may_receive_more() ? Linger::no : Linger::yes;
 }
 
 void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     Connection& connection = *exchange.connection();
-    const bool keep = exchange.message_complete && !exchange.must_close && exchange.parser().keep_alive() &&
+    const bool keep = exchange.message_complete && !exchange.must_close && exchange.client_keeps_alive() &&
                       !exchange.response().wants_close() && !reactor().draining();
     exchange.must_close = !keep;
     const ResponseFraming framing{

@@ -2,6 +2,7 @@
 
 #include <llhttp.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -14,9 +15,14 @@
 namespace penstock {
 
 static_assert(sizeof(llhttp_t) == 96 || sizeof(void*) != 8, "llhttp_t has another size: adapt Http1Parser::state_");
-static_assert(kIoBlockBytes <= std::numeric_limits<std::uint16_t>::max(), "head offsets are 16 bits");
+static_assert(kIoBlockBytes < std::numeric_limits<std::uint16_t>::max(), "head offsets are 16 bits");
 
 namespace {
+
+// Longer than any method that is registered. What is longer is none that is known, wherever it ends.
+constexpr std::size_t kMethodLimit = 64;
+// Digits of a chunk's size that 64 bits hold, leading zeros included.
+constexpr std::uint8_t kSizeDigitLimit = 16;
 
 [[nodiscard]] llhttp_t* llhttp_of(std::byte* state) { return std::launder(reinterpret_cast<llhttp_t*>(state)); }
 [[nodiscard]] const llhttp_t* llhttp_of(const std::byte* state) {
@@ -38,10 +44,26 @@ namespace {
     }
 }
 
+[[nodiscard]] bool is_white(char c) { return c == ' ' || c == '\t'; }
+[[nodiscard]] bool is_token_byte(char c) { return is_token({&c, 1}); }
+// HTAB, SP, VCHAR and obs-text (RFC 9110 §5.5).
+[[nodiscard]] bool is_text_byte(char c) {
+    return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t';
+}
+// 16: no digit.
+[[nodiscard]] unsigned hex_digit(char c) {
+    if (c >= '0' && c <= '9') {
+        return static_cast<unsigned>(c - '0');
+    }
+    const char lower = static_cast<char>(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? static_cast<unsigned>(lower - 'a' + 10) : 16;
+}
+
 }  // namespace
 
-// llhttp reports a name or value in pieces wherever its input was cut. The pieces lie behind one another, so
-// start and size are enough; a piece that does not follow is a folded line.
+// llhttp reports a target, name or value in pieces wherever its input was cut. The pieces lie behind one another,
+// so start and size are enough; a piece that does not follow is a folded line. Limits are judged when a whole one has
+// come, so that it does not matter where the input was cut.
 struct ParserCallbacks {
     using Phase = Http1Parser::Phase;
 
@@ -56,22 +78,20 @@ struct ParserCallbacks {
             parser.target_offset_ = offset(parser, at);
         }
         parser.target_size_ = static_cast<std::uint16_t>(parser.target_size_ + size);
+        return 0;
+    }
+
+    static int on_url_complete(llhttp_t* state) {
+        Http1Parser& parser = self(state);
+        parser.phase_ = Phase::fields;
         const std::uint32_t limit = parser.exchange_.http().reactor().config().target_limit_bytes;
         return parser.target_size_ > limit ? parser.fail(414) : 0;
     }
 
     static int on_header_field(llhttp_t* state, const char* at, std::size_t size) {
         Http1Parser& parser = self(state);
-        if (parser.phase_ >= Phase::body) {
-            return 0;
-        }
-        if (parser.phase_ != Phase::name) {
-            if (parser.phase_ == Phase::value && !parser.record_field()) {
-                return parser.fail(431);
-            }
-            parser.phase_ = Phase::name;
+        if (parser.name_size_ == 0) {
             parser.name_offset_ = offset(parser, at);
-            parser.name_size_ = 0;
         }
         parser.name_size_ = static_cast<std::uint16_t>(parser.name_size_ + size);
         return 0;
@@ -79,21 +99,13 @@ struct ParserCallbacks {
 
     static int on_header_field_complete(llhttp_t* state) {
         Http1Parser& parser = self(state);
-        if (parser.phase_ >= Phase::body) {
-            const std::uint32_t limit = parser.exchange_.http().reactor().config().header_count_limit;
-            return ++parser.trailer_count_ > limit ? parser.fail(431) : 0;
-        }
-        parser.phase_ = Phase::value;
         parser.value_size_ = 0;
         parser.value_offset_ = parser.name_offset_;
-        return 0;
+        return parser.name_size_ == 0 ? parser.fail(400) : 0;
     }
 
     static int on_header_value(llhttp_t* state, const char* at, std::size_t size) {
         Http1Parser& parser = self(state);
-        if (parser.phase_ >= Phase::body) {
-            return 0;
-        }
         if (parser.value_size_ == 0) {
             parser.value_offset_ = offset(parser, at);
         } else if (offset(parser, at) != parser.value_offset_ + parser.value_size_) {
@@ -103,41 +115,26 @@ struct ParserCallbacks {
         return 0;
     }
 
-    static int on_headers_complete(llhttp_t* state) {
+    static int on_header_value_complete(llhttp_t* state) {
         Http1Parser& parser = self(state);
-        if (parser.phase_ == Phase::value && !parser.record_field()) {
-            return parser.fail(431);
-        }
-        parser.phase_ = Phase::body;
-        state->upgrade = 0;  // an upgrade that nobody takes is no upgrade: what follows is HTTP (RFC 9110 §7.8)
-        const unsigned status = parser.exchange_.head_arrived(
-            {parser.base_ + parser.target_offset_, parser.target_size_}, state->http_major, state->http_minor,
-            method_of(state->method));
+        const unsigned status = parser.record_field();
+        parser.name_size_ = 0;
         return status != 0 ? parser.fail(status) : 0;
     }
 
-    static int on_body(llhttp_t* state, const char* at, std::size_t size) {
-        Http1Parser& parser = self(state);
-        if (!parser.line_ends_.accept(parser.framing_, static_cast<std::size_t>(at - parser.framing_))) {
-            return parser.fail(400);
-        }
-        parser.framing_ = at + size;
-        const unsigned status = parser.exchange_.body_arrived(at, size);
-        return status != 0 ? parser.fail(status) : 0;
-    }
-
-    static int on_message_complete(llhttp_t*) { return HPE_PAUSED; }
+    // llhttp has done its part: an upgrade that nobody takes is no upgrade (RFC 9110 §7.8), and bodies are read here.
+    static int on_headers_complete(llhttp_t*) { return HPE_PAUSED; }
 
     static llhttp_settings_t make_settings() {
         llhttp_settings_t settings;
         llhttp_settings_init(&settings);
         settings.on_url = on_url;
+        settings.on_url_complete = on_url_complete;
         settings.on_header_field = on_header_field;
         settings.on_header_field_complete = on_header_field_complete;
         settings.on_header_value = on_header_value;
+        settings.on_header_value_complete = on_header_value_complete;
         settings.on_headers_complete = on_headers_complete;
-        settings.on_body = on_body;
-        settings.on_message_complete = on_message_complete;
         return settings;
     }
 };
@@ -155,59 +152,108 @@ Http1Parser::Http1Parser(Exchange& exchange) : exchange_(exchange) {
 }
 
 Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std::size_t to, std::size_t* end) {
-    llhttp_t* const state = llhttp_of(state_);
     base_ = base;
-    framing_ = base + from;
-    const llhttp_errno_t error = llhttp_execute(state, base + from, to - from);
-    const char* stopped = base + to;
-    if (error != HPE_OK) {
-        stopped = llhttp_get_error_pos(state);
-    }
-    const bool complete = error == HPE_PAUSED || error == HPE_PAUSED_UPGRADE;
-    if (error != HPE_OK && !complete) {
-        if (error_status_ == 0) {
-            error_status_ = static_cast<std::uint16_t>(classify(error, base, to));
+    *end = from;
+    if (!head_complete()) {
+        const Outcome outcome = parse_head(from, to, end);
+        if (outcome != Outcome::complete) {
+            return outcome;
         }
-        *end = to;
-        return Outcome::failed;
     }
-    *end = static_cast<std::size_t>(stopped - base);
-    if (stopped > framing_ && !line_ends_.accept(framing_, static_cast<std::size_t>(stopped - framing_))) {
-        error_status_ = 400;
-        return Outcome::failed;
+    return chunked_ ? parse_chunks(to, end) : parse_sized_body(to, end);
+}
+
+// ---- The head ------------------------------------------------------------------------------------------
+
+Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, std::size_t* end) {
+    *end = to;
+    if (unknown_method_) {
+        return judge_method(to, end);
     }
-    return complete ? Outcome::complete : Outcome::need_more;
+    llhttp_t* const state = llhttp_of(state_);
+    const llhttp_errno_t error = llhttp_execute(state, base_ + from, to - from);
+    const auto stopped =
+        error == HPE_OK ? to : static_cast<std::size_t>(llhttp_get_error_pos(state) - base_);
+    if (!line_ends_.accept(base_ + from, stopped - from)) {
+        return failed(400);  // it came before whatever llhttp stopped at
+    }
+    switch (error) {
+        case HPE_OK: return Outcome::need_more;
+        case HPE_PAUSED: *end = stopped; return finish_head(stopped);
+        case HPE_INVALID_METHOD: unknown_method_ = true; return judge_method(to, end);
+        default: return failed(error_status_ != 0 ? error_status_ : classify(error, stopped));
+    }
 }
 
 // An unknown method is a parse error to llhttp, where 501 is right as long as it is a token (RFC 9110 §15.6.2).
-unsigned Http1Parser::classify(int llhttp_error, const char* base, std::size_t to) const {
-    if (llhttp_error == HPE_INVALID_VERSION || llhttp_error == HPE_PAUSED_H2_UPGRADE) {
-        return 505;
+Http1Parser::Outcome Http1Parser::judge_method(std::size_t to, std::size_t* end) {
+    std::size_t begin = 0;
+    while (begin < to && (base_[begin] == '\r' || base_[begin] == '\n')) {
+        ++begin;
     }
-    if (llhttp_error != HPE_INVALID_METHOD) {
-        return 400;
+    const std::size_t limit = std::min(to, begin + kMethodLimit);
+    std::size_t at = begin;
+    while (at < limit && is_token_byte(base_[at])) {
+        ++at;
     }
-    std::string_view head(base, to);
-    while (!head.empty() && (head.front() == '\r' || head.front() == '\n')) {
-        head.remove_prefix(1);
+    if (at == to && at < begin + kMethodLimit) {
+        *end = to;
+        return Outcome::need_more;
     }
-    const std::size_t space = head.find(' ');
-    const bool cut_off = space == std::string_view::npos;
-    return is_token(cut_off ? head : head.substr(0, space)) ? 501 : 400;
+    return failed(at == begin + kMethodLimit || (at > begin && base_[at] == ' ') ? 501 : 400);
 }
 
-bool Http1Parser::record_field() {
+Http1Parser::Outcome Http1Parser::finish_head(std::size_t head_end) {
+    const llhttp_t* const state = llhttp_of(state_);
+    // One space on either side of the target, and HTTP: llhttp takes several, and RTSP and ICE as well.
+    if (state->http_major == 1 && (base_[target_offset_ - 2] == ' ' || !version_follows_target(head_end))) {
+        return failed(400);
+    }
+    phase_ = Phase::body;
+    const unsigned status = exchange_.head_arrived({base_ + target_offset_, target_size_}, state->http_major,
+                                                   state->http_minor, method_of(state->method));
+    if (status != 0) {
+        return failed(status);
+    }
+    chunked_ = exchange_.request().header(HeaderName::transfer_encoding).data() != nullptr;
+    body_left_ = exchange_.content_length();
+    return Outcome::complete;
+}
+
+bool Http1Parser::version_follows_target(std::size_t to) const {
+    const std::size_t target_end = std::size_t{target_offset_} + target_size_;
+    return std::string_view(base_ + target_end, to - target_end).starts_with(" HTTP/");
+}
+
+unsigned Http1Parser::classify(int llhttp_error, std::size_t stopped) const {
+    const llhttp_t* const state = llhttp_of(state_);
+    switch (llhttp_error) {
+        case HPE_PAUSED_H2_UPGRADE: return 505;
+        // Also what follows a version that is supported.
+        case HPE_INVALID_VERSION: return state->http_major == 1 && state->http_minor <= 1 ? 400 : 505;
+        // Also a method of RTSP.
+        case HPE_INVALID_CONSTANT: return target_size_ > 0 && version_follows_target(stopped) ? 501 : 400;
+        default: return 400;
+    }
+}
+
+unsigned Http1Parser::overflow_status() const {
+    const std::uint32_t limit = exchange_.http().reactor().config().target_limit_bytes;
+    return phase_ == Phase::target && target_size_ > limit ? 414 : 431;
+}
+
+unsigned Http1Parser::record_field() {
     Request& request = exchange_.request();
     if (request.header_count() >= exchange_.http().reactor().config().header_count_limit) {
-        return false;
+        return 431;
     }
     // White space behind a value is none of it (RFC 9112 §5.1); that before it llhttp skips.
-    while (value_size_ > 0 && (base_[value_offset_ + value_size_ - 1] == ' ' ||
-                               base_[value_offset_ + value_size_ - 1] == '\t')) {
+    while (value_size_ > 0 && is_white(base_[value_offset_ + value_size_ - 1])) {
         --value_size_;
     }
-    return request.add_field({name_offset_, name_size_, value_offset_, value_size_,
-                              find_header_name({base_ + name_offset_, name_size_})}, base_);
+    const bool added = request.add_field({name_offset_, name_size_, value_offset_, value_size_,
+                                          find_header_name({base_ + name_offset_, name_size_})}, base_);
+    return added ? 0 : 503;
 }
 
 int Http1Parser::fail(unsigned status) {
@@ -215,13 +261,153 @@ int Http1Parser::fail(unsigned status) {
     return -1;
 }
 
-bool Http1Parser::keep_alive() const { return llhttp_should_keep_alive(llhttp_of(state_)) != 0; }
+Http1Parser::Outcome Http1Parser::failed(unsigned status) {
+    error_status_ = static_cast<std::uint16_t>(status);
+    return Outcome::failed;
+}
 
-bool Http1Parser::chunked() const { return (llhttp_of(state_)->flags & F_CHUNKED) != 0; }
+// ---- The body ------------------------------------------------------------------------------------------
 
-std::uint64_t Http1Parser::content_length() const {
-    const llhttp_t* const state = llhttp_of(state_);
-    return (state->flags & F_CONTENT_LENGTH) != 0 ? state->content_length : 0;
+Http1Parser::Outcome Http1Parser::parse_sized_body(std::size_t to, std::size_t* end) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(body_left_, to - *end));
+    if (size > 0) {
+        if (const unsigned status = exchange_.body_arrived(base_ + *end, size); status != 0) {
+            return failed(status);
+        }
+        *end += size;
+        body_left_ -= size;
+    }
+    return body_left_ == 0 ? Outcome::complete : Outcome::need_more;
+}
+
+Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end) {
+    const Config& config = exchange_.http().reactor().config();
+    while (*end < to && !chunks_.ended()) {
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(chunks_.data_left(), to - *end));
+        std::size_t used = size;
+        unsigned status = 0;
+        if (size > 0) {
+            status = exchange_.body_arrived(base_ + *end, size);
+            chunks_.take_data(size);
+        } else {
+            status = chunks_.read({base_ + *end, to - *end}, config, &used);
+        }
+        if (status != 0) {
+            return failed(status);
+        }
+        *end += used;
+    }
+    return chunks_.ended() ? Outcome::complete : Outcome::need_more;
+}
+
+unsigned ChunkFraming::read(std::string_view bytes, const Config& config, std::size_t* used) {
+    unsigned status = 0;
+    std::size_t at = 0;
+    while (status == 0 && at < bytes.size() && place_ != Place::data && place_ != Place::end) {
+        status = step(bytes[at++], config);
+    }
+    *used = at;
+    return status;
+}
+
+void ChunkFraming::take_data(std::size_t bytes) {
+    size_ -= bytes;
+    if (size_ == 0) {
+        place_ = Place::data_cr;
+    }
+}
+
+unsigned ChunkFraming::step(char c, const Config& config) {
+    if (place_ < Place::extension_start) {
+        return step_size(c, config.body_limit_bytes);
+    }
+    if (place_ >= Place::trailer_start) {
+        return step_trailer(c, config.header_count_limit);
+    }
+    // Nobody reads extensions, so they may not cost more than the body does.
+    return step_extension(c) && ++extension_bytes_ <= kIoBlockBytes + body_bytes_ ? 0 : 400;
+}
+
+unsigned ChunkFraming::step_size(char c, std::uint64_t body_limit) {
+    switch (place_) {
+        case Place::size_start:
+        case Place::size:
+            if (const unsigned digit = hex_digit(c); digit < 16) {
+                place_ = Place::size;
+                size_ = size_ << 4 | digit;
+                return ++digits_ <= kSizeDigitLimit ? 0 : 400;
+            }
+            return place_ == Place::size && leave_element(c, Place::gap) ? 0 : 400;
+        case Place::size_lf:
+            if (c != '\n') {
+                return 400;
+            }
+            if (size_ > body_limit - body_bytes_) {
+                return 413;
+            }
+            body_bytes_ += size_;
+            digits_ = 0;
+            place_ = size_ != 0 ? Place::data : Place::trailer_start;
+            return 0;
+        case Place::data_cr: return expect(c, '\r', Place::data_lf) ? 0 : 400;
+        default: return expect(c, '\n', Place::size_start) ? 0 : 400;
+    }
+}
+
+// chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
+bool ChunkFraming::step_extension(char c) {
+    switch (place_) {
+        case Place::quoted:
+            place_ = c == '"' ? Place::quoted_end : c == '\\' ? Place::escaped : Place::quoted;
+            return is_text_byte(c);
+        case Place::escaped: place_ = Place::quoted; return is_text_byte(c);
+        case Place::quoted_end: return leave_element(c, Place::gap);
+        case Place::gap: return is_white(c) || expect(c, ';', Place::extension_start);
+        case Place::name_gap:
+            return is_white(c) || expect(c, ';', Place::extension_start) || expect(c, '=', Place::value_start);
+        case Place::extension_start:
+        case Place::value_start:
+            if (is_token_byte(c)) {
+                place_ = place_ == Place::value_start ? Place::value : Place::extension_name;
+                return true;
+            }
+            return is_white(c) || (place_ == Place::value_start && expect(c, '"', Place::quoted));
+        case Place::extension_name:
+            return is_token_byte(c) || expect(c, '=', Place::value_start) || leave_element(c, Place::name_gap);
+        default: return is_token_byte(c) || leave_element(c, Place::gap);
+    }
+}
+
+// Behind a size, a name or a value: the line ends or another extension follows, perhaps behind white space.
+bool ChunkFraming::leave_element(char c, Place gap) {
+    return expect(c, '\r', Place::size_lf) || expect(c, ';', Place::extension_start) || expect(c, ' ', gap) ||
+           expect(c, '\t', gap);
+}
+
+// Like the head they must fit a block, and may be as many as its fields.
+unsigned ChunkFraming::step_trailer(char c, std::uint32_t count_limit) {
+    if (++trailer_bytes_ > kIoBlockBytes) {
+        return 431;
+    }
+    switch (place_) {
+        case Place::trailer_start:
+            if (is_token_byte(c)) {
+                place_ = Place::trailer_name;
+                return ++trailer_count_ <= count_limit ? 0 : 431;
+            }
+            return expect(c, '\r', Place::last_lf) ? 0 : 400;
+        case Place::trailer_name: return is_token_byte(c) || expect(c, ':', Place::trailer_value) ? 0 : 400;
+        case Place::trailer_value: return is_text_byte(c) || expect(c, '\r', Place::trailer_lf) ? 0 : 400;
+        case Place::trailer_lf: return expect(c, '\n', Place::trailer_start) ? 0 : 400;
+        default: return expect(c, '\n', Place::end) ? 0 : 400;
+    }
+}
+
+bool ChunkFraming::expect(char c, char wanted, Place next) {
+    if (c == wanted) {
+        place_ = next;
+    }
+    return c == wanted;
 }
 
 }  // namespace penstock

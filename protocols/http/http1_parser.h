@@ -1,18 +1,57 @@
 // Internal.
-// The HTTP/1 parser: llhttp in strict mode, with what it lets pass and RFC 9112 forbids refused on top. Records the head
-// into the exchange's Request and hands body bytes to the exchange.
+// The HTTP/1 parser: llhttp in strict mode for the head, with what it lets pass and RFC 9112 forbids refused on top, and
+// the body's framing, which is read here: llhttp refuses chunk extensions that are legal and bounds none. Records the
+// head into the exchange's Request and hands body bytes to the exchange. The outcome for a stream of bytes does not
+// depend on how it was cut.
 //
 // Part of an Exchange. Third-party types stay in the .cpp: the parser's state is opaque here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "penstock/protocols/http/line_ends.h"
 
 namespace penstock {
 
+struct Config;
 class Exchange;
+
+// What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is checked;
+// extensions and trailers are then dropped.
+class ChunkFraming {
+public:
+    // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status to refuse
+    // with.
+    [[nodiscard]] unsigned read(std::string_view bytes, const Config& config, std::size_t* used);
+    // So many bytes of the body come next, before any more framing.
+    [[nodiscard]] std::uint64_t data_left() const { return place_ == Place::data ? size_ : 0; }
+    void take_data(std::size_t bytes);
+    [[nodiscard]] bool ended() const { return place_ == Place::end; }
+
+private:
+    enum class Place : std::uint8_t {
+        size_start, size, size_lf, data, data_cr, data_lf,
+        extension_start, extension_name, name_gap, value_start, value, quoted, escaped, quoted_end, gap,
+        trailer_start, trailer_name, trailer_value, trailer_lf, last_lf, end,
+    };
+
+    [[nodiscard]] unsigned step(char c, const Config& config);
+    [[nodiscard]] unsigned step_size(char c, std::uint64_t body_limit);
+    [[nodiscard]] bool step_extension(char c);
+    [[nodiscard]] bool leave_element(char c, Place gap);
+    [[nodiscard]] unsigned step_trailer(char c, std::uint32_t count_limit);
+    [[nodiscard]] bool expect(char c, char wanted, Place next);
+
+    std::uint64_t size_ = 0;         // of the chunk; of its data, what is left
+    std::uint64_t body_bytes_ = 0;   // of all chunks so far
+    std::uint64_t extension_bytes_ = 0;
+    std::uint16_t trailer_bytes_ = 0;
+    std::uint16_t trailer_count_ = 0;
+    std::uint8_t digits_ = 0;
+    Place place_ = Place::size_start;
+};
 
 class Http1Parser {
 public:
@@ -27,27 +66,32 @@ public:
     // the message when complete.
     Outcome parse(const char* base, std::size_t from, std::size_t to, std::size_t* end);
 
-    [[nodiscard]] bool head_complete() const { return phase_ >= Phase::body; }
+    [[nodiscard]] bool head_complete() const { return phase_ == Phase::body; }
     // The status that answers a failed request.
     [[nodiscard]] unsigned error_status() const { return error_status_; }
-    // From the head: the client's wish by version and Connection field.
-    [[nodiscard]] bool keep_alive() const;
-    [[nodiscard]] bool chunked() const;
-    // Of Content-Length, 0 without one.
-    [[nodiscard]] std::uint64_t content_length() const;
+    // The status that answers a head which outgrows its block.
+    [[nodiscard]] unsigned overflow_status() const;
 
 private:
     friend struct ParserCallbacks;
-    enum class Phase : std::uint8_t { target, name, value, body, trailer };
+    enum class Phase : std::uint8_t { target, fields, body };
 
-    [[nodiscard]] bool record_field();
+    [[nodiscard]] Outcome parse_head(std::size_t from, std::size_t to, std::size_t* end);
+    [[nodiscard]] Outcome judge_method(std::size_t to, std::size_t* end);
+    [[nodiscard]] Outcome finish_head(std::size_t head_end);
+    [[nodiscard]] Outcome parse_sized_body(std::size_t to, std::size_t* end);
+    [[nodiscard]] Outcome parse_chunks(std::size_t to, std::size_t* end);
+    [[nodiscard]] bool version_follows_target(std::size_t to) const;
+    [[nodiscard]] unsigned classify(int llhttp_error, std::size_t stopped) const;
+    [[nodiscard]] unsigned record_field();
     [[nodiscard]] int fail(unsigned status);
-    [[nodiscard]] unsigned classify(int llhttp_error, const char* base, std::size_t to) const;
+    [[nodiscard]] Outcome failed(unsigned status);
 
     alignas(8) std::byte state_[96];  // an llhttp_t
     Exchange& exchange_;
     const char* base_ = nullptr;
-    const char* framing_ = nullptr;  // up to here line ends are checked or bytes are body
+    std::uint64_t body_left_ = 0;  // of a body with a length
+    ChunkFraming chunks_;
     std::uint16_t target_offset_ = 0;
     std::uint16_t target_size_ = 0;
     std::uint16_t name_offset_ = 0;
@@ -56,8 +100,9 @@ private:
     std::uint16_t value_size_ = 0;
     std::uint16_t error_status_ = 0;
     Phase phase_ = Phase::target;
+    bool chunked_ = false;
+    bool unknown_method_ = false;  // and where it ends has not come yet
     LineEndCheck line_ends_;
-    std::uint32_t trailer_count_ = 0;
 };
 
 }  // namespace penstock

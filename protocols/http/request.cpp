@@ -31,7 +31,7 @@ std::string_view Request::parameter(std::string_view name) const {
 }
 
 std::string_view Request::header(HeaderName name) const {
-    const std::uint8_t place = first_known_[static_cast<std::size_t>(name)];
+    const std::uint16_t place = first_known_[static_cast<std::size_t>(name)];
     return place == 0 ? std::string_view{} : header_at(place - 1).value;
 }
 
@@ -66,9 +66,9 @@ bool Request::add_field(const Field& field, const char* base) {
         field_capacity_ = static_cast<std::uint16_t>(capacity);
     }
     if (field.known != HeaderName::unknown) {
-        std::uint8_t& first = first_known_[static_cast<std::size_t>(field.known)];
-        if (first == 0 && field_count_ < 255) {
-            first = static_cast<std::uint8_t>(field_count_ + 1);
+        std::uint16_t& first = first_known_[static_cast<std::size_t>(field.known)];
+        if (first == 0) {
+            first = static_cast<std::uint16_t>(field_count_ + 1);
         } else {
             repeated_known_ |= std::uint64_t{1} << static_cast<unsigned>(field.known);
         }

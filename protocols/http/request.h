@@ -86,12 +86,13 @@ private:
 
     Arena& arena_;
     const char* base_ = nullptr;  // the head's first byte
+    std::array<Field, kInlineFields> inline_fields_;  // left as they are until used
     Field* fields_ = inline_fields_.data();
     std::uint16_t field_count_ = 0;
     std::uint16_t field_capacity_ = kInlineFields;
     Method method_ = Method::other;
     std::uint8_t minor_version_ = 1;
-    std::array<std::uint8_t, kKnownHeaders> first_known_{};  // place of the first such field, plus one
+    std::array<std::uint16_t, kKnownHeaders> first_known_{};  // place of the first such field, plus one
     std::uint64_t repeated_known_ = 0;  // by HeaderName
     std::string_view target_;
     std::string_view path_;
@@ -101,7 +102,6 @@ private:
     PeerAddress peer_;
     HeaderField* parameters_ = nullptr;
     std::size_t parameter_count_ = 0;
-    std::array<Field, kInlineFields> inline_fields_;  // left as they are until used
 };
 
 }  // namespace penstock

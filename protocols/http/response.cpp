@@ -164,19 +164,26 @@ void Response::deliver(const ResponseBody& body) {
         return;
     }
     answered_ = true;
-    if (!failed_) {
-        body_bytes_ = body.size();
-        exchange_.answer(body);
-        return;
+    bool failed = failed_;
+    if (failed) {
+        start_error();
     }
-    if (body.kind == ResponseBody::Kind::file) {
+    exchange_.run_head_hooks();
+    if (failed_) {
+        failed = true;
+        start_error();  // what hooks have set goes, too: one of it is wrong
+    }
+    const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
+    body_bytes_ = failed ? text.size() : body.size();
+    if (failed && body.kind == ResponseBody::Kind::file) {
         Http1::close_file(body.file.fd);
     }
+    exchange_.answer(failed ? text : body);
+}
+
+void Response::start_error() {
     clear();
     status(500);
-    const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
-    body_bytes_ = text.size();
-    exchange_.answer(text);
 }
 
 void Response::abort() {

@@ -78,6 +78,7 @@ private:
     void fail(const char* reason, std::string_view about);
     // Back to an empty 200, for the server's own answer in place of the handler's.
     void clear();
+    void start_error();
 
     Exchange& exchange_;
     Field* first_ = nullptr;

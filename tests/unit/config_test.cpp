@@ -156,67 +156,32 @@ TEST_CASE("Config: 0 where something is needed is named with its value and the w
 }
 
 TEST_CASE("Config: one too much is named likewise") {
-    const std::uint32_t too_late = TimerWheel::kMaxDelayMs + 1;
-    const std::vector<std::pair<std::string, std::function<void(Config&)>>> excesses = {
-        {"reactors is 1025",
-         [](Config& config) {
-             config.reactors = 1025;
-         }},
-        {"connection_limit is 16777217",
-         [](Config& config) {
-             config.connection_limit = (1 << 24) + 1;
-         }},
-        {"refusal_limit is 16777217",
-         [](Config& config) {
-             config.refusal_limit = (1 << 24) + 1;
-         }},
-        {"linger_limit is 16777217",
-         [](Config& config) {
-             config.linger_limit = (1 << 24) + 1;
-         }},
-        {"header_count_limit is 4097",
-         [](Config& config) {
-             config.header_count_limit = 4097;
-         }},
-        {"target_limit_bytes is 16368",
-         [](Config& config) {
-             config.target_limit_bytes = 16368;
-         }},
-        {"mailbox_limit is 1048577",
-         [](Config& config) {
-             config.mailbox_limit = (1 << 20) + 1;
-         }},
-        {"offload_threads is 1025",
-         [](Config& config) {
-             config.offload_threads = 1025;
-         }},
-        {"idle_timeout_ms is",
-         [=](Config& config) {
-             config.idle_timeout_ms = too_late;
-         }},
-        {"head_timeout_ms is",
-         [=](Config& config) {
-             config.head_timeout_ms = too_late;
-         }},
-        {"body_timeout_ms is",
-         [=](Config& config) {
-             config.body_timeout_ms = too_late;
-         }},
-        {"write_timeout_ms is",
-         [=](Config& config) {
-             config.write_timeout_ms = too_late;
-         }},
-        {"linger_timeout_ms is",
-         [=](Config& config) {
-             config.linger_timeout_ms = too_late;
-         }},
-        {"drain_timeout_ms is",
-         [=](Config& config) {
-             config.drain_timeout_ms = too_late;
-         }},
+    struct Excess {
+        const char* option;
+        std::uint32_t Config::*member;
+        std::uint32_t value;
     };
-    for (const auto& [words, change] : excesses) {
-        CHECK(names(complaint(change), {words, ": set it to ", " to ", "; "}));
+    const std::uint32_t too_late = TimerWheel::kMaxDelayMs + 1;
+    const std::vector<Excess> excesses = {
+        {"reactors", &Config::reactors, 1025},
+        {"connection_limit", &Config::connection_limit, (1 << 24) + 1},
+        {"refusal_limit", &Config::refusal_limit, (1 << 24) + 1},
+        {"linger_limit", &Config::linger_limit, (1 << 24) + 1},
+        {"header_count_limit", &Config::header_count_limit, 4097},
+        {"target_limit_bytes", &Config::target_limit_bytes, 16368},
+        {"mailbox_limit", &Config::mailbox_limit, (1 << 20) + 1},
+        {"offload_threads", &Config::offload_threads, 1025},
+        {"idle_timeout_ms", &Config::idle_timeout_ms, too_late},
+        {"head_timeout_ms", &Config::head_timeout_ms, too_late},
+        {"body_timeout_ms", &Config::body_timeout_ms, too_late},
+        {"write_timeout_ms", &Config::write_timeout_ms, too_late},
+        {"linger_timeout_ms", &Config::linger_timeout_ms, too_late},
+        {"drain_timeout_ms", &Config::drain_timeout_ms, too_late},
+    };
+    for (const Excess& excess : excesses) {
+        const std::string sentence = complaint([&](Config& config) { config.*excess.member = excess.value; });
+        const std::string value = std::to_string(excess.value);
+        CHECK(names(sentence, {std::string(excess.option) + " is " + value + ": set it to ", " to ", "; "}));
     }
 }
 

@@ -284,8 +284,11 @@ TEST_CASE("OutputQueue: a file range stands between what is before it and behind
     Output output;
     const int fd = open_some_file();
     output.write("head");
+    CHECK(!output.queue.ends_with_file());
     CHECK(output.queue.try_append_file(output.pool, {fd, 1000, 500}));
+    CHECK(output.queue.ends_with_file());
     output.write("tail");
+    CHECK(!output.queue.ends_with_file());
     CHECK(output.queue.memory_bytes() == 8);
     bool file_follows = false;
     CHECK(output.gathered(&file_follows) == Texts{"head"});

@@ -1,4 +1,5 @@
-// The handler behind a real server on loopback: what it opens, and what it keeps open, only the system can tell.
+// The handler behind a real server on loopback: what it opens, and what it keeps open, only the system can
+// tell.
 #include "penstock/protocols/http/static_files.h"
 
 #include <arpa/inet.h>
@@ -84,7 +85,8 @@ public:
 
     Answer ask(const std::string& method, const std::string& target) {
         const std::string request = method + " " + target + " HTTP/1.1\r\nHost: test\r\n\r\n";
-        REQUIRE(::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()));
+        REQUIRE(::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(request.size()));
         Answer answer;
         const std::size_t end = receive_until("\r\n\r\n") + 4;
         answer.head = take(end);
@@ -228,7 +230,8 @@ TEST_CASE("an entity tag is strong and changes with time, size and file") {
     CHECK(tag_at(6) != first);
     site.write("a.txt", "four");
     CHECK(tag_at(5) != first);
-    site.write("new.txt", "one");  // while the old one exists, so that it cannot take over the old one's number
+    site.write("new.txt",
+               "one");  // while the old one exists, so that it cannot take over the old one's number
     fs::rename(site.root() / "new.txt", path);
     CHECK(tag_at(5) != first);
 }
@@ -274,7 +277,8 @@ TEST_CASE("a directory gives its index, and is redirected to where links in it l
 
 TEST_CASE("a redirection is escaped and stays on this host") {
     Site site;
-    for (const char* const name : {"a b", "caf\xC3\xA9", "\\host.example", "q?#%", "x\r\nSet-Cookie: a=b", "host.example"}) {
+    for (const char* const name :
+         {"a b", "caf\xC3\xA9", "\\host.example", "q?#%", "x\r\nSet-Cookie: a=b", "host.example"}) {
         fs::create_directories(site.root() / name);
     }
     CHECK(site.get("/a%20b").field("Location") == "/a%20b/");
@@ -305,11 +309,13 @@ TEST_CASE("nothing outside the directory is opened") {
     fs::create_symlink(outside.path(), site.root() / "folder");
     fs::create_symlink("loop", site.root() / "loop");
     fs::create_symlink("sub/file.txt", site.root() / "within.txt");
-    for (const std::string& target : std::initializer_list<std::string>
-         {"/absolute.txt", "/relative.txt", "/folder/secret.txt", "/folder/", "/loop", "/..%2f", "/..%2F" + name + "%2Fsecret.txt",
-          "/%2e%2e%2f" + name + "%2fsecret.txt", "/sub/..%2f..%2f" + name + "/secret.txt", "/%252e%252e/secret.txt",
-          "/..%5c" + name + "%5csecret.txt", "/..\\" + name + "\\secret.txt", "/sub%2Ffile.txt", "/sub//file.txt",
-          "//sub/file.txt", "/sub/file.txt/", "/" + std::string(300, 'n'), "/" + std::string(5'000, 'n')}) {
+    for (const std::string& target : std::initializer_list<std::string>{
+             "/absolute.txt", "/relative.txt", "/folder/secret.txt", "/folder/", "/loop", "/..%2f",
+             "/..%2F" + name + "%2Fsecret.txt", "/%2e%2e%2f" + name + "%2fsecret.txt",
+             "/sub/..%2f..%2f" + name + "/secret.txt", "/%252e%252e/secret.txt",
+             "/..%5c" + name + "%5csecret.txt", "/..\\" + name + "\\secret.txt", "/sub%2Ffile.txt",
+             "/sub//file.txt", "//sub/file.txt", "/sub/file.txt/", "/" + std::string(300, 'n'),
+             "/" + std::string(5'000, 'n')}) {
         CAPTURE(target);
         const Answer answer = site.get(target);
         CHECK(answer.status == 404);
@@ -330,12 +336,14 @@ TEST_CASE("hidden names are served only on request") {
         each->write("a/..b", "secret");
         each->write("a/b.c", "public");
     }
-    for (const char* const target : {"/.env", "/%2eenv", "/.git/config", "/.git", "/.git/", "/a/.b/c.txt", "/a/..b"}) {
+    for (const char* const target :
+         {"/.env", "/%2eenv", "/.git/config", "/.git", "/.git/", "/a/.b/c.txt", "/a/..b"}) {
         CAPTURE(target);
         CHECK(site.get(target).status == 404);
     }
     CHECK(site.get("/a/b.c").body == "public");
-    for (const char* const target : {"/files/.env", "/files/.git/config", "/files/a/.b/c.txt", "/files/a/..b"}) {
+    for (const char* const target :
+         {"/files/.env", "/files/.git/config", "/files/a/.b/c.txt", "/files/a/..b"}) {
         CAPTURE(target);
         CHECK(open_site.get(target).body == "secret");
     }

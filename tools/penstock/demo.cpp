@@ -17,7 +17,7 @@ constexpr std::string_view kHello = "Hello, World!";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
 
 Handler fixed_text(std::string_view text);
-std::string_view text_of(std::size_t bytes);
+std::string text_of(std::size_t bytes);
 void send_json(Request& request, Response& response);
 void send_letters(Request& request, Response& response);
 void send_greeting(Request& request, Response& response);
@@ -27,15 +27,16 @@ void send_greeting(Request& request, Response& response);
 Handler echo_handler() {
     return [](Request& request, Response& response) {
         // Whatever it is, it must not become a page of this server in somebody's browser.
-        response.header("Content-Type", "application/octet-stream").header("X-Content-Type-Options", "nosniff");
+        response.header("Content-Type", "application/octet-stream")
+            .header("X-Content-Type-Options", "nosniff");
         response.send(request.body());
     };
 }
 
 void add_demo_routes(Router& router, const std::string& directory) {
-    static const std::string_view small = text_of(128);
-    static const std::string_view medium = text_of(1'024);
-    static const std::string_view large = text_of(100 * 1'024);
+    static const std::string small = text_of(128);
+    static const std::string medium = text_of(1'024);
+    static const std::string large = text_of(100 * 1'024);
     std::error_code error;
     if (!std::filesystem::is_regular_file(std::filesystem::path(directory) / "index.html", error)) {
         router.get("/", fixed_text(kHello));
@@ -54,20 +55,22 @@ void add_demo_routes(Router& router, const std::string& directory) {
 namespace {
 
 Handler fixed_text(std::string_view text) {
-    return [text](Request&, Response& response) { response.send_static(text); };
+    return [text](Request&, Response& response) {
+        response.send_static(text);
+    };
 }
 
-// Lines that can be told apart, cut to the size. Lives until the program ends.
-std::string_view text_of(std::size_t bytes) {
+// Lines that can be told apart, cut to the size.
+std::string text_of(std::size_t bytes) {
     static constexpr std::size_t kLineBytes = 64;
-    auto* const text = new std::string;
-    for (std::size_t line = 0; text->size() < bytes; ++line) {
+    std::string text;
+    for (std::size_t line = 0; text.size() < bytes; ++line) {
         std::string number = std::to_string(line);
         number.insert(0, 6 - number.size(), '0');
-        text->append(number).append(kLineBytes - number.size() - 1, '.').append("\n");
+        text.append(number).append(kLineBytes - number.size() - 1, '.').append("\n");
     }
-    text->resize(bytes);
-    return *text;
+    text.resize(bytes);
+    return text;
 }
 
 void send_json(Request&, Response& response) {

@@ -56,8 +56,7 @@ int run(int argc, const char* const* argv) {
     if (const Result<void> started = server.start(); !started.ok()) {
         return fail(started.error().message);
     }
-    print_line(first_line(options, server));
-    server.wait_for_signal();
+    server.wait_for_signal([&] { print_line(first_line(options, server)); });
     print_line("penstock served " + counted(server.stats().requests, "request"));
     return 0;
 }
@@ -83,8 +82,8 @@ std::string place_of(const ListenOptions& listen, const Server& server);
 // "penstock 0.1.0 serves ./site at http://127.0.0.1:8080 with 2 reactors"
 std::string first_line(const Options& options, const Server& server) {
     const std::string what = options.command == Command::echo ? "echoes" : "serves " + options.directory;
-    return "penstock " + std::string(version()) + " " + what + " at " + place_of(options.listen, server) + " with " +
-           counted(server.reactor_count(), "reactor");
+    return "penstock " + std::string(version()) + " " + what + " at " + place_of(options.listen, server) +
+           " with " + counted(server.reactor_count(), "reactor");
 }
 
 // As a person would type it into a browser.

@@ -24,7 +24,8 @@ constexpr std::uint16_t kDefaultPort = 8080;
 // Where the descriptions of the options begin: right of the longest of them.
 constexpr std::size_t kHelpColumn = 34;
 
-constexpr const char* kDescription = "Penstock, an HTTP server: one port, one reactor per core, nothing shared.";
+constexpr const char* kDescription =
+    "Penstock, an HTTP server: one port, one reactor per core, nothing shared.";
 
 constexpr const char* kFooter = R"(Examples:
   penstock serve site                        the files below ./site at port 8080
@@ -36,7 +37,8 @@ constexpr const char* kFooter = R"(Examples:
 SIGTERM or SIGINT ends the server when it has answered what is under way; a second one ends it at once.
 Exit status: 0 after a signal, 1 when it could not serve, 2 when the command line is wrong.)";
 
-constexpr const char* kCommandFooter = R"(--config FILE reads options from a file, one a line; the command line wins over them:
+constexpr const char* kCommandFooter =
+    R"(--config FILE reads options from a file, one a line; the command line wins over them:
   port = 80
   reactors = 2
   pin = true)";
@@ -65,7 +67,9 @@ ParsedOptions report(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace
 
-const char* version() { return PENSTOCK_VERSION; }
+const char* version() {
+    return PENSTOCK_VERSION;
+}
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
     ParsedOptions parsed;
@@ -110,14 +114,15 @@ void add_commands(CLI::App& program, Options* options) {
     }
 }
 
-// Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and which takes
-// "010" for eight.
+// Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and
+// which takes "010" for eight.
 std::string check_number(std::string* text, std::uint64_t most) {
     const std::string given = *text;
     text->erase(0, std::min(text->find_first_not_of('0'), text->empty() ? 0 : text->size() - 1));
     const std::string limit = std::to_string(most);
     const bool has_digits_only = !text->empty() && text->find_first_not_of("0123456789") == std::string::npos;
-    if (has_digits_only && (text->size() < limit.size() || (text->size() == limit.size() && *text <= limit))) {
+    if (has_digits_only &&
+        (text->size() < limit.size() || (text->size() == limit.size() && *text <= limit))) {
         return {};
     }
     return "\"" + given + "\" is not a number from 0 to " + limit;
@@ -133,8 +138,11 @@ void add_number(CLI::App& command, const std::string& name, Number* value, const
 }
 
 void add_network_options(CLI::App& command, Options* options) {
-    add_number(command, "--port", &options->listen.port, "PORT", "Port to listen on; 0 takes any that is free");
-    command.add_option("--address", options->listen.address, "IPv4 or IPv6 address, or unix:/path (all addresses)")
+    add_number(command, "--port", &options->listen.port, "PORT",
+               "Port to listen on; 0 takes any that is free");
+    command
+        .add_option("--address", options->listen.address,
+                    "IPv4 or IPv6 address, or unix:/path (all addresses)")
         ->type_name("ADDRESS");
     add_number(command, "--reactors", &options->config.reactors, "N",
                "Reactors, each with a thread of its own; 0 makes one per core");
@@ -153,7 +161,8 @@ void add_limit_options(CLI::App& command, Options* options) {
     add_number(command, "--connection-limit", &config.connection_limit, "N", "Open connections per reactor");
     add_number(command, "--body-limit", &config.body_limit_bytes, "BYTES", "The largest body of a request");
     add_number(command, "--idle-timeout", &config.idle_timeout_ms, "MS", "A connection between two requests");
-    add_number(command, "--head-timeout", &config.head_timeout_ms, "MS", "From the first byte of a head to its end");
+    add_number(command, "--head-timeout", &config.head_timeout_ms, "MS",
+               "From the first byte of a head to its end");
     add_number(command, "--body-timeout", &config.body_timeout_ms, "MS", "From there to the end of the body");
     add_number(command, "--write-timeout", &config.write_timeout_ms, "MS",
                "Without progress while the client takes nothing");
@@ -171,7 +180,8 @@ std::vector<CLI::ConfigItem> ConfigurationFile::from_config(std::istream& input)
     const CLI::App& command = *given.front();
     for (CLI::ConfigItem& item : lines) {
         if (!item.parents.empty()) {
-            throw CLI::ConfigError("it has the section \"" + item.parents.front() + "\", and options stand in none");
+            throw CLI::ConfigError("it has the section \"" + item.parents.front() +
+                                   "\", and options stand in none");
         }
         if (command.get_option_no_throw("--" + item.name) == nullptr) {
             throw CLI::ConfigError("it names \"" + item.name + "\", and `penstock " + command.get_name() +
@@ -215,7 +225,8 @@ ParsedOptions report(const CLI::App& program, const CLI::ParseError& error) {
 
 std::string explanation(const CLI::App& program, const CLI::ParseError& error) {
     const std::string what = error.what();
-    const std::string file = "the configuration file \"" + program.get_option("--config")->as<std::string>() + "\"";
+    const std::string file =
+        "the configuration file \"" + program.get_option("--config")->as<std::string>() + "\"";
     const std::vector<CLI::App*> commands = program.get_subcommands();
     const std::string called = "penstock" + (commands.empty() ? "" : " " + commands.front()->get_name());
     const std::string help = "; `" + called + " --help` shows how it is used";
