@@ -126,12 +126,6 @@ std::optional<Error> check_contradictions(const Config& config) {
                      named("body_memory_limit_bytes", config.body_memory_limit_bytes) +
                      ": a body that is allowed would never fit; set the second to the first or more"};
     }
-    if (config.offload_limit > config.mailbox_limit) {
-        return Error{named("offload_limit", config.offload_limit) + " while " +
-                     named("mailbox_limit", config.mailbox_limit) +
-                     ": each offload keeps a place in the mailbox for its reply; set mailbox_limit to " +
-                     std::to_string(config.offload_limit) + " or more"};
-    }
     if (config.offload_threads == 0 && config.offload_limit > 0) {
         return Error{
             named("offload_threads", 0) + " while " + named("offload_limit", config.offload_limit) +

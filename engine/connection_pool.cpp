@@ -1,11 +1,19 @@
 #include "penstock/engine/connection_pool.h"
 
 #include <algorithm>
-#include <new>
+#include <cstdlib>
+#include <memory>
 
 #include "penstock/engine/ensure.h"
 
 namespace penstock {
+
+namespace {
+
+constexpr std::size_t kCacheLineBytes = 64;
+static_assert(kSlotsPerSlab * sizeof(Connection) % kCacheLineBytes == 0, "aligned_alloc wants a multiple");
+
+}  // namespace
 
 ConnectionPool::ConnectionPool(std::uint32_t limit) : limit_(limit) {}
 
@@ -40,10 +48,13 @@ bool ConnectionPool::make_slab(std::uint32_t number) {
         slabs_.emplace_back();
     }
     Slab& slab = slabs_[number];
-    slab.slots.reset(new (std::nothrow) Connection[kSlotsPerSlab]);
-    if (slab.slots == nullptr) {
+    void* const memory = std::aligned_alloc(kCacheLineBytes, kSlotsPerSlab * sizeof(Connection));
+    if (memory == nullptr) {
         return false;
     }
+    auto* const slots = static_cast<Connection*>(memory);
+    std::uninitialized_default_construct_n(slots, kSlotsPerSlab);
+    slab.slots.reset(slots);
     for (std::uint32_t i = 0; i < kSlotsPerSlab; ++i) {
         Connection& slot = slab.slots[i];
         slot.index_ = number * kSlotsPerSlab + i;
@@ -53,6 +64,11 @@ bool ConnectionPool::make_slab(std::uint32_t number) {
     slab.first_free = number * kSlotsPerSlab;
     ++empty_slabs_;
     return true;
+}
+
+void ConnectionPool::SlotsDeleter::operator()(Connection* slots) const {
+    std::destroy_n(slots, kSlotsPerSlab);
+    std::free(slots);
 }
 
 void ConnectionPool::release(Connection& connection) {

@@ -59,8 +59,12 @@ public:
     [[nodiscard]] std::size_t memory_bytes() const;
 
 private:
+    // Slots that begin at cache lines, without the bytes that new[] keeps in front of an array.
+    struct SlotsDeleter {
+        void operator()(Connection* slots) const;
+    };
     struct Slab {
-        std::unique_ptr<Connection[]> slots;
+        std::unique_ptr<Connection[], SlotsDeleter> slots;
         std::uint32_t in_use = 0;
         std::uint32_t first_free = Connection::kNone;
         // Generations of a freed slab's slots start here when it is made again, so that no old token fits.

@@ -191,7 +191,8 @@ void Reactor::adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Prot
     connection->change_state(ConnectionState::free, ConnectionState::open);
     if (refusal.empty()) {
         counters_.active.add();
-        connection->set_deadline_in(config_.idle_timeout_ms);
+        // Found in the queue by a drain: served if it asks soon, but not waited for.
+        connection->set_deadline_in(draining_ ? config_.linger_timeout_ms : config_.idle_timeout_ms);
         connection->read_some();
     } else {
         connection->flags_ = Connection::kRefused;

@@ -37,6 +37,7 @@ struct Server::State {
     std::atomic<unsigned> running{0};
     std::atomic<platform::StopSignals*> waiter{nullptr};
 
+    [[nodiscard]] Result<void> start();
     [[nodiscard]] Result<void> prepare();
     [[nodiscard]] Result<void> bind(std::size_t listener);
     [[nodiscard]] Result<void> start_threads();
@@ -67,17 +68,26 @@ Result<void> Server::start() {
     if (!state_->threads.empty()) {
         return Error{"the server is running already; call wait before starting it again"};
     }
-    Result<void> result = state_->prepare();
-    for (std::size_t i = 0; i < state_->listeners.size() && result.ok(); ++i) {
-        result = state_->bind(i);
-    }
-    if (result.ok()) {
-        result = state_->start_threads();
+    Result<void> result;
+    try {
+        result = state_->start();
+    } catch (const std::exception& failure) {
+        // No memory, or no threads for the offload pool.
+        result = Error{std::string("the server cannot start: ") + failure.what() +
+                       "; lower reactors, offload_threads or mailbox_limit, or raise the limits of memory and processes"};
     }
     if (!result.ok()) {
         state_->give_up();
     }
     return result;
+}
+
+Result<void> Server::State::start() {
+    Result<void> result = prepare();
+    for (std::size_t i = 0; i < listeners.size() && result.ok(); ++i) {
+        result = bind(i);
+    }
+    return result.ok() ? start_threads() : result;
 }
 
 Result<void> Server::State::prepare() {
@@ -167,7 +177,6 @@ Result<void> Server::State::start_threads() {
             threads.emplace_back([this, &reactor = *reactor] { run_reactor(reactor); });
         }
     } catch (const std::system_error& failure) {
-        running.fetch_sub(1, std::memory_order_relaxed);
         return system_error("cannot start a thread for each of " + std::to_string(reactors.size()) +
                                 " reactors; lower `reactors` or raise the limit of processes",
                             failure.code().value());
@@ -195,6 +204,7 @@ void Server::State::run_reactor(Reactor& reactor) {
 void Server::State::give_up() {
     request_stop(true);
     wait();
+    running.store(0, std::memory_order_relaxed);  // one may be counted whose thread could not be had
     reactors.clear();
 }
 

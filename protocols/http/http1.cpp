@@ -335,26 +335,18 @@ void Http1::stop_arriving(Exchange& exchange) {
 
 void Http1::on_deadline(Connection& connection) {
     Exchange* const exchange = exchange_of(connection);
-    if (!connection.can_send() && !connection.output().empty()) {
+    const bool blocked = !connection.can_send() && !connection.output().empty();
+    const std::int32_t left =
+        exchange != nullptr ? static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms()) : 0;
+    if (exchange != nullptr && exchange->arriving() && left <= 0) {
         reactor().count().timeouts.add();
-        connection.close();  // the peer has taken nothing for the whole of the write timeout
-        return;
-    }
-    if (exchange == nullptr) {
+        refuse(*exchange, 408);  // behind answers that are still on their way
+    } else if (exchange == nullptr || blocked) {
         reactor().count().timeouts.add();
-        connection.close();
-        return;
-    }
-    if (!exchange->arriving()) {
-        return;
-    }
-    const std::int32_t left = static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms());
-    if (left > 0) {
+        connection.close();  // idle, or the peer has taken nothing for the whole of the write timeout
+    } else if (exchange->arriving()) {
         connection.set_deadline_in(static_cast<std::uint32_t>(left));
-        return;
     }
-    reactor().count().timeouts.add();
-    refuse(*exchange, 408);
 }
 
 void Http1::on_close(Connection& connection) {
@@ -386,8 +378,13 @@ bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
 }
 
 void Http1::on_drain(Connection& connection) {
-    if (exchange_of(connection) == nullptr && connection.output().empty()) {
+    if (exchange_of(connection) != nullptr || !connection.input().empty()) {
+        return;  // its next answer says that the connection ends
+    }
+    if (connection.output().empty()) {
         connection.close();
+    } else {
+        connection.finish(Linger::yes);  // when its last answer has left
     }
 }
 

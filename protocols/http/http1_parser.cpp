@@ -14,7 +14,8 @@
 
 namespace penstock {
 
-static_assert(sizeof(llhttp_t) == 96 || sizeof(void*) != 8, "llhttp_t has another size: adapt Http1Parser::state_");
+static_assert(sizeof(llhttp_t) == 96 || sizeof(void*) != 8,
+              "llhttp_t has another size: adapt Http1Parser::state_");
 static_assert(kIoBlockBytes < std::numeric_limits<std::uint16_t>::max(), "head offsets are 16 bits");
 
 namespace {
@@ -24,7 +25,9 @@ constexpr std::size_t kMethodLimit = 64;
 // Digits of a chunk's size that 64 bits hold, leading zeros included.
 constexpr std::uint8_t kSizeDigitLimit = 16;
 
-[[nodiscard]] llhttp_t* llhttp_of(std::byte* state) { return std::launder(reinterpret_cast<llhttp_t*>(state)); }
+[[nodiscard]] llhttp_t* llhttp_of(std::byte* state) {
+    return std::launder(reinterpret_cast<llhttp_t*>(state));
+}
 [[nodiscard]] const llhttp_t* llhttp_of(const std::byte* state) {
     return std::launder(reinterpret_cast<const llhttp_t*>(state));
 }
@@ -44,8 +47,12 @@ constexpr std::uint8_t kSizeDigitLimit = 16;
     }
 }
 
-[[nodiscard]] bool is_white(char c) { return c == ' ' || c == '\t'; }
-[[nodiscard]] bool is_token_byte(char c) { return is_token({&c, 1}); }
+[[nodiscard]] bool is_white(char c) {
+    return c == ' ' || c == '\t';
+}
+[[nodiscard]] bool is_token_byte(char c) {
+    return is_token({&c, 1});
+}
 // HTAB, SP, VCHAR and obs-text (RFC 9110 §5.5).
 [[nodiscard]] bool is_text_byte(char c) {
     return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t';
@@ -61,9 +68,9 @@ constexpr std::uint8_t kSizeDigitLimit = 16;
 
 }  // namespace
 
-// llhttp reports a target, name or value in pieces wherever its input was cut. The pieces lie behind one another,
-// so start and size are enough; a piece that does not follow is a folded line. Limits are judged when a whole one has
-// come, so that it does not matter where the input was cut.
+// llhttp reports a target, name or value in pieces wherever its input was cut. The pieces lie behind one
+// another, so start and size are enough; a piece that does not follow is a folded line. Limits are judged
+// when a whole one has come, so that it does not matter where the input was cut.
 struct ParserCallbacks {
     using Phase = Http1Parser::Phase;
 
@@ -122,7 +129,8 @@ struct ParserCallbacks {
         return status != 0 ? parser.fail(status) : 0;
     }
 
-    // llhttp has done its part: an upgrade that nobody takes is no upgrade (RFC 9110 §7.8), and bodies are read here.
+    // llhttp has done its part: an upgrade that nobody takes is no upgrade (RFC 9110 §7.8), and bodies are
+    // read here.
     static int on_headers_complete(llhttp_t*) { return HPE_PAUSED; }
 
     static llhttp_settings_t make_settings() {
@@ -151,7 +159,8 @@ Http1Parser::Http1Parser(Exchange& exchange) : exchange_(exchange) {
     state->data = this;
 }
 
-Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std::size_t to, std::size_t* end) {
+Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std::size_t to,
+                                        std::size_t* end) {
     base_ = base;
     *end = from;
     if (!head_complete()) {
@@ -172,8 +181,7 @@ Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, s
     }
     llhttp_t* const state = llhttp_of(state_);
     const llhttp_errno_t error = llhttp_execute(state, base_ + from, to - from);
-    const auto stopped =
-        error == HPE_OK ? to : static_cast<std::size_t>(llhttp_get_error_pos(state) - base_);
+    const auto stopped = error == HPE_OK ? to : static_cast<std::size_t>(llhttp_get_error_pos(state) - base_);
     if (!line_ends_.accept(base_ + from, stopped - from)) {
         return failed(400);  // it came before whatever llhttp stopped at
     }
@@ -185,7 +193,8 @@ Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, s
     }
 }
 
-// An unknown method is a parse error to llhttp, where 501 is right as long as it is a token (RFC 9110 §15.6.2).
+// An unknown method is a parse error to llhttp, where 501 is right as long as it is a token (RFC 9110
+// §15.6.2).
 Http1Parser::Outcome Http1Parser::judge_method(std::size_t to, std::size_t* end) {
     std::size_t begin = 0;
     while (begin < to && (base_[begin] == '\r' || base_[begin] == '\n')) {
@@ -252,7 +261,8 @@ unsigned Http1Parser::record_field() {
         --value_size_;
     }
     const bool added = request.add_field({name_offset_, name_size_, value_offset_, value_size_,
-                                          find_header_name({base_ + name_offset_, name_size_})}, base_);
+                                          find_header_name({base_ + name_offset_, name_size_})},
+                                         base_);
     return added ? 0 : 503;
 }
 
@@ -364,7 +374,8 @@ bool ChunkFraming::step_extension(char c) {
         case Place::quoted_end: return leave_element(c, Place::gap);
         case Place::gap: return is_white(c) || expect(c, ';', Place::extension_start);
         case Place::name_gap:
-            return is_white(c) || expect(c, ';', Place::extension_start) || expect(c, '=', Place::value_start);
+            return is_white(c) || expect(c, ';', Place::extension_start) ||
+                   expect(c, '=', Place::value_start);
         case Place::extension_start:
         case Place::value_start:
             if (is_token_byte(c)) {
@@ -373,7 +384,8 @@ bool ChunkFraming::step_extension(char c) {
             }
             return is_white(c) || (place_ == Place::value_start && expect(c, '"', Place::quoted));
         case Place::extension_name:
-            return is_token_byte(c) || expect(c, '=', Place::value_start) || leave_element(c, Place::name_gap);
+            return is_token_byte(c) || expect(c, '=', Place::value_start) ||
+                   leave_element(c, Place::name_gap);
         default: return is_token_byte(c) || leave_element(c, Place::gap);
     }
 }

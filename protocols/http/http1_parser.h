@@ -1,8 +1,8 @@
 // Internal.
-// The HTTP/1 parser: llhttp in strict mode for the head, with what it lets pass and RFC 9112 forbids refused on top, and
-// the body's framing, which is read here: llhttp refuses chunk extensions that are legal and bounds none. Records the
-// head into the exchange's Request and hands body bytes to the exchange. The outcome for a stream of bytes does not
-// depend on how it was cut.
+// The HTTP/1 parser: llhttp in strict mode for the head, with what it lets pass and RFC 9112 forbids refused
+// on top, and the body's framing, which is read here: llhttp refuses chunk extensions that are legal and
+// bounds none. Records the head into the exchange's Request and hands body bytes to the exchange. The outcome
+// for a stream of bytes does not depend on how it was cut.
 //
 // Part of an Exchange. Third-party types stay in the .cpp: the parser's state is opaque here.
 #pragma once
@@ -18,12 +18,12 @@ namespace penstock {
 struct Config;
 class Exchange;
 
-// What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is checked;
-// extensions and trailers are then dropped.
+// What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is
+// checked; extensions and trailers are then dropped.
 class ChunkFraming {
 public:
-    // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status to refuse
-    // with.
+    // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status
+    // to refuse with.
     [[nodiscard]] unsigned read(std::string_view bytes, const Config& config, std::size_t* used);
     // So many bytes of the body come next, before any more framing.
     [[nodiscard]] std::uint64_t data_left() const { return place_ == Place::data ? size_ : 0; }
@@ -32,9 +32,27 @@ public:
 
 private:
     enum class Place : std::uint8_t {
-        size_start, size, size_lf, data, data_cr, data_lf,
-        extension_start, extension_name, name_gap, value_start, value, quoted, escaped, quoted_end, gap,
-        trailer_start, trailer_name, trailer_value, trailer_lf, last_lf, end,
+        size_start,
+        size,
+        size_lf,
+        data,
+        data_cr,
+        data_lf,
+        extension_start,
+        extension_name,
+        name_gap,
+        value_start,
+        value,
+        quoted,
+        escaped,
+        quoted_end,
+        gap,
+        trailer_start,
+        trailer_name,
+        trailer_value,
+        trailer_lf,
+        last_lf,
+        end,
     };
 
     [[nodiscard]] unsigned step(char c, const Config& config);
@@ -44,8 +62,8 @@ private:
     [[nodiscard]] unsigned step_trailer(char c, std::uint32_t count_limit);
     [[nodiscard]] bool expect(char c, char wanted, Place next);
 
-    std::uint64_t size_ = 0;         // of the chunk; of its data, what is left
-    std::uint64_t body_bytes_ = 0;   // of all chunks so far
+    std::uint64_t size_ = 0;        // of the chunk; of its data, what is left
+    std::uint64_t body_bytes_ = 0;  // of all chunks so far
     std::uint64_t extension_bytes_ = 0;
     std::uint16_t trailer_bytes_ = 0;
     std::uint16_t trailer_count_ = 0;
@@ -61,9 +79,9 @@ public:
     Http1Parser(const Http1Parser&) = delete;
     Http1Parser& operator=(const Http1Parser&) = delete;
 
-    // Goes on at `base + from` up to `base + to`. Until the head is complete `base` is its first byte, though it may
-    // lie elsewhere than at the call before; afterwards it is any buffer. `*end` is where parsing stopped: behind
-    // the message when complete.
+    // Goes on at `base + from` up to `base + to`. Until the head is complete `base` is its first byte, though
+    // it may lie elsewhere than at the call before; afterwards it is any buffer. `*end` is where parsing
+    // stopped: behind the message when complete.
     Outcome parse(const char* base, std::size_t from, std::size_t to, std::size_t* end);
 
     [[nodiscard]] bool head_complete() const { return phase_ == Phase::body; }

@@ -70,6 +70,38 @@ TEST_CASE("clients that were in the accept queue when the drain began are served
     CHECK_FALSE(settle_stopping(engine));
 }
 
+TEST_CASE("a silent client from the accept queue does not hold up the drain") {
+    const Config config = small_config();
+    Engine engine(drain_router(), config);
+    engine.server.reactor().request_stop(false);
+    sim::Peer silent = engine.world.connect(kPort);
+    CHECK(settle_stopping(engine));
+    engine.world.advance_ms(config.linger_timeout_ms);
+    CHECK_FALSE(settle_stopping(engine));
+    CHECK(silent.closed_by_server());
+    CHECK(engine.server.reactor().counters().cut_by_drain.get() == 0);
+}
+
+TEST_CASE("a drain ends as soon as a slow reader has its answer") {
+    Config config = small_config();
+    Router router;
+    router.get("/", [](Request&, Response& response) { response.send(std::string(100'000, 'x')); });
+    Engine engine(router, config);
+    sim::Peer slow = engine.world.connect(kPort);
+    slow.set_receive_window(1'000);
+    engine.exchange(slow, get("/"));
+    engine.server.reactor().request_stop(false);
+    CHECK(settle_stopping(engine));
+    std::uint64_t total = 0;
+    for (int i = 0; i < 1'000 && !slow.finished_by_server(); ++i) {
+        CHECK(settle_stopping(engine));
+        total += slow.read(1'000).size();
+    }
+    CHECK(total > 100'000);
+    slow.close();
+    CHECK_FALSE(settle_stopping(engine));
+}
+
 TEST_CASE("what is still busy at the deadline is cut and counted") {
     Config config = small_config();
     config.drain_timeout_ms = 300;

@@ -203,8 +203,6 @@ TEST_CASE("Config: contradictions name both options, their values and the way ou
                 {"output_high_water_bytes is 65537", "io_block_limit is 4", "65536 or less"}));
     CHECK(names(complaint([](Config& config) { config.body_limit_bytes = (256u << 20) + 1; }),
                 {"body_limit_bytes is 268435457", "body_memory_limit_bytes is 268435456", "set "}));
-    CHECK(names(complaint([](Config& config) { config.offload_limit = 4097; }),
-                {"offload_limit is 4097", "mailbox_limit is 4096", "set mailbox_limit to 4097 or more"}));
     CHECK(names(complaint([](Config& config) { config.offload_threads = 0; }),
                 {"offload_threads is 0", "offload_limit is 256", "set offload_threads to 1 or more"}));
 }
