@@ -13,11 +13,11 @@ class Response;
 struct Middleware {
     // Before the handler, in order. Answering here (`response.send`, …) ends the request's way: neither later
     // middleware nor the handler runs.
-    std::function<void(Request&, Response&)> before;
+    std::function<void(Request&, Response&)> before = {};
     // When the response head is about to be written, in reverse order: may change status and fields.
-    std::function<void(const Request&, Response&)> head;
+    std::function<void(const Request&, Response&)> head = {};
     // When the exchange ends, in reverse order, also when the peer has left: for counting and logging.
-    std::function<void(const Request&, const Response&)> done;
+    std::function<void(const Request&, const Response&)> done = {};
 };
 
 }  // namespace penstock
