@@ -1,6 +1,8 @@
 #include "penstock/engine/awaitables.h"
 
+#include <memory>
 #include <new>
+#include <utility>
 
 #include "penstock/engine/alarm.h"
 #include "penstock/engine/ensure.h"
@@ -32,24 +34,17 @@ Sleep::~Sleep() {
     }
 }
 
-bool start_offload(void (*run)(void*), void* context, std::coroutine_handle<> handle, bool* running) {
+bool start_offload(std::shared_ptr<OffloadJob> job) {
     Reactor* const reactor = Reactor::current();
     TaskOwner* const owner = current_owner();
     ensure(reactor != nullptr && owner != nullptr, "offload: awaited outside of a task that a reactor runs");
-    const bool started = reactor->try_offload(Message([run, context] { run(context); }),
-                                              Message([owner, handle, running] {
-                                                  *running = false;
-                                                  owner->resume_pinned(handle);
-                                              }));
+    const bool started = reactor->try_offload(
+        Message([job] { job->run(); }),
+        Message([owner, job] { owner->resume_pinned(std::exchange(job->waiter, nullptr)); }));
     if (started) {
-        *running = true;  // the reply comes on this thread, so not before this
-        owner->pin();
+        owner->pin();  // the reply comes on this thread, so not before this
     }
     return started;
-}
-
-void ensure_not_running(bool running) {
-    ensure(!running, "offload: its task was destroyed while the function runs; co_await the task that offloads");
 }
 
 }  // namespace penstock::task_detail

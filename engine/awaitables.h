@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -39,61 +40,74 @@ private:
     std::uint32_t delay_ms_;
 };
 
-// Runs `run(context)` on the offload pool, then clears `*running` and resumes `handle` through its owner, which is
-// pinned meanwhile. False: no room, nothing runs.
-[[nodiscard]] bool start_offload(void (*run)(void*), void* context, std::coroutine_handle<> handle, bool* running);
-// The frame of a running function must not go: a task that offloads was dropped without being awaited.
-void ensure_not_running(bool running);
+// A function that runs on the offload pool, and what it gave. Held by the frame that awaits it and by the job, so that it
+// outlives either. Only `run` is for the pool's thread; the rest belongs to the reactor's.
+struct OffloadJob {
+    std::coroutine_handle<> waiter;  // none once its frame has gone
+
+    OffloadJob() = default;
+    OffloadJob(const OffloadJob&) = delete;
+    OffloadJob& operator=(const OffloadJob&) = delete;
+    virtual ~OffloadJob() = default;
+    virtual void run() noexcept = 0;
+};
+
+// Runs the job on the offload pool, then resumes its waiter through its owner, which is pinned meanwhile. False: no room,
+// nothing runs.
+[[nodiscard]] bool start_offload(std::shared_ptr<OffloadJob> job);
 
 template <class Function>
 class Offload {
     using Value = std::invoke_result_t<Function&>;
-    using Stored = std::conditional_t<std::is_void_v<Value>, char, Value>;
 
 public:
-    explicit Offload(Function function) : function_(std::move(function)) {}
+    explicit Offload(Function function) : job_(std::make_shared<Job>(std::move(function))) {}
     Offload(const Offload&) = delete;
     Offload& operator=(const Offload&) = delete;
-    ~Offload() { ensure_not_running(running_); }
+    ~Offload() { job_->waiter = nullptr; }
 
     bool await_ready() const noexcept { return false; }
     bool await_suspend(std::coroutine_handle<> handle) {
-        started_ = start_offload(&Offload::run, this, handle, &running_);
+        job_->waiter = handle;
+        started_ = start_offload(job_);
         return started_;
     }
     Result<Value> await_resume() {
         if (!started_) {
             return Error{"the offload pool is full; raise offload_limit or offload_threads", EAGAIN};
         }
-        if (exception_) {
-            std::rethrow_exception(exception_);
+        if (job_->exception) {
+            std::rethrow_exception(job_->exception);
         }
         if constexpr (std::is_void_v<Value>) {
             return {};
         } else {
-            return Result<Value>(std::move(*value_));
+            return Result<Value>(std::move(*job_->value));
         }
     }
 
 private:
-    static void run(void* self_pointer) {
-        auto& self = *static_cast<Offload*>(self_pointer);
-        try {
-            if constexpr (std::is_void_v<Value>) {
-                self.function_();
-            } else {
-                self.value_.emplace(self.function_());
+    struct Job final : OffloadJob {
+        explicit Job(Function stored) : function(std::move(stored)) {}
+        void run() noexcept override {
+            try {
+                if constexpr (std::is_void_v<Value>) {
+                    function();
+                } else {
+                    value.emplace(function());
+                }
+            } catch (...) {
+                exception = std::current_exception();
             }
-        } catch (...) {
-            self.exception_ = std::current_exception();
         }
-    }
 
-    Function function_;
-    std::optional<Stored> value_;
-    std::exception_ptr exception_;
+        Function function;
+        std::optional<std::conditional_t<std::is_void_v<Value>, char, Value>> value;
+        std::exception_ptr exception;
+    };
+
+    std::shared_ptr<Job> job_;
     bool started_ = false;
-    bool running_ = false;
 };
 
 }  // namespace task_detail
@@ -102,8 +116,10 @@ private:
 [[nodiscard]] inline task_detail::Sleep sleep_ms(std::uint32_t delay_ms) { return task_detail::Sleep(delay_ms); }
 
 // Runs `function()` on a thread of the offload pool and continues here with what it returned, or rethrows what it
-// threw; an Error, with nothing run, when the pool is full. The function must not touch request or response:
-// they belong to the reactor's thread. If the peer leaves meanwhile, the task is destroyed once the function ends.
+// threw; an Error, with nothing run, when the pool is full. The function must not touch request or response: they belong
+// to the reactor's thread. It may refer to locals of the task that awaits it, and to what views of the request point at:
+// if the peer leaves meanwhile, all of that stays until the function ends. Not so when a task that offloads is started
+// and then dropped without being awaited; a function in such a task must own what it uses.
 template <class Function>
 [[nodiscard]] task_detail::Offload<std::decay_t<Function>> offload(Function&& function) {
     return task_detail::Offload<std::decay_t<Function>>(std::forward<Function>(function));

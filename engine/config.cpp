@@ -67,6 +67,9 @@ std::optional<Error> check_counts(const Config& config) {
               "a request has a Host field, and its head must fit a block of 16384 bytes"},
         Range{"mailbox_limit", config.mailbox_limit, 1, kMostMessages,
               "the messages' places are made when the server starts, 64 bytes each"},
+        Range{"offload_limit", config.offload_limit, 0, kMostMessages,
+              "the replies' places are made when the server starts, 64 bytes each"},
+        Range{"linger_limit_bytes", config.linger_limit_bytes, 0, 1 << 30, "what lingers is thrown away"},
         Range{"offload_threads", config.offload_threads, 0, kMostThreads, "each is a thread"},
         Range{"backlog", config.backlog, 1, kAnyNumber, "a connection waits there until it is accepted"},
     });

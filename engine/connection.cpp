@@ -21,11 +21,7 @@ void Connection::handle_event(const platform::PollEvent& event) {
     edges_ = static_cast<std::uint8_t>(edges_ | (event.readable || event.hangup ? kReadable : 0) |
                                        (event.writable ? kWritable : 0) | (event.hangup ? kHangup : 0));
     if (!output_.empty() && event.writable) {
-        flush();
-        if (state_ == ConnectionState::open) {
-            protocol_->on_drained(*this);
-            flush();
-        }
+        flush_leftover();
     }
     if ((edges_ & kReadable) != 0) {
         read_some();
@@ -35,11 +31,7 @@ void Connection::handle_event(const platform::PollEvent& event) {
 // What was left over when a bounded loop stopped early, or what a resumed reader finds: no edge will come for it.
 void Connection::continue_work() {
     if (!output_.empty()) {
-        flush();
-        if (state_ == ConnectionState::open) {
-            protocol_->on_drained(*this);
-            flush();
-        }
+        flush_leftover();
     }
     if (state_ == ConnectionState::open && !has(kPaused) && (!input_.empty() || input_ended())) {
         protocol_->on_input(*this);
@@ -118,38 +110,53 @@ void Connection::give_back_input() {
 }
 
 void Connection::flush() {
-    if (state_ != ConnectionState::open && state_ != ConnectionState::closing) {
-        return;
+    send_some();
+    if (state_ == ConnectionState::open && output_.empty() && has(kPaused)) {
+        protocol_->on_drained(*this);  // it may wait for room, and no edge comes for what was never refused
     }
+}
+
+// What an earlier flush had to leave.
+void Connection::flush_leftover() {
+    const bool taken = send_some();
+    if (state_ == ConnectionState::open && taken) {
+        protocol_->on_drained(*this);
+    }
+}
+
+// Sends as much as the kernel takes now; whether it took anything.
+bool Connection::send_some() {
+    if (state_ != ConnectionState::open && state_ != ConnectionState::closing) {
+        return false;
+    }
+    bool taken = false;
     for (int sends = 0; !output_.empty() && (edges_ & kWritable) != 0; ++sends) {
         if (sends == kSendsPerTurn) {
             reactor().make_ready(*this);
-            return;
+            break;
         }
         bool cut_short = false;
         const IoResult sent = send_front(&cut_short);
-        if (!sent.ok()) {
-            if (!is_would_block(sent.error)) {
-                reactor().count().peer_resets.add();
-                close();
-                return;
-            }
-            edges_ &= static_cast<std::uint8_t>(~kWritable);
-            break;
+        if (!sent.ok() && !is_would_block(sent.error)) {
+            reactor().count().peer_resets.add();
+            close();
+            return taken;
         }
-        reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
-        output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
-        if (cut_short) {
+        if (sent.ok()) {
+            taken = true;
+            reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
+            output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
+        }
+        if (!sent.ok() || cut_short) {
             edges_ &= static_cast<std::uint8_t>(~kWritable);
         }
     }
     if (!output_.empty()) {
-        arm_write_deadline();
+        arm_write_deadline(taken);
     } else if (state_ == ConnectionState::closing) {
         end_output();
-    } else if (has(kPaused)) {
-        protocol_->on_drained(*this);  // it may wait for room, and no edge comes for what was never refused
     }
+    return taken;
 }
 
 // One call to the kernel for what stands in front: a file's slice, or all pieces of memory up to the next file.
@@ -175,11 +182,12 @@ IoResult Connection::send_front(bool* cut_short) {
     return sent;
 }
 
-// The peer must take something within the time; but a deadline that the protocol has set earlier stays.
-void Connection::arm_write_deadline() {
+// The peer must take something within the time. While the protocol has a say, a deadline that it has set earlier stays,
+// and it sets the next one itself (on_drained).
+void Connection::arm_write_deadline(bool taken) {
     const std::uint32_t deadline = reactor().now_ms() + reactor().config().write_timeout_ms;
-    if (state_ == ConnectionState::closing || !timer_.linked() ||
-        static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
+    const bool earlier = !timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0;
+    if (earlier || (state_ == ConnectionState::closing && taken)) {
         reactor().deadlines_.schedule(timer_, deadline);
     }
 }
@@ -219,7 +227,7 @@ void Connection::finish(Linger linger) {
     if (state_ != ConnectionState::open) {
         return;
     }
-    change_state(ConnectionState::open, ConnectionState::closing);
+    change_state(ConnectionState::closing);
     if (linger == Linger::yes) {
         flags_ |= kLinger;
     }
@@ -227,6 +235,7 @@ void Connection::finish(Linger linger) {
         reactor().blocks().release(input_.detach());
     }
     set_deadline_in(reactor().config().write_timeout_ms);
+    flush_later();
 }
 
 // All is sent that will be.
@@ -239,7 +248,7 @@ void Connection::end_output() {
         close();
         return;
     }
-    change_state(ConnectionState::closing, ConnectionState::lingering);
+    change_state(ConnectionState::lingering);
     ++reactor().lingering_;
     set_deadline_in(reactor().config().linger_timeout_ms);
     discard_some();
@@ -273,12 +282,20 @@ void Connection::close() {
     if (state_ == ConnectionState::lingering) {
         --reactor().lingering_;
     }
-    change_state(state_, ConnectionState::closed);
+    change_state(ConnectionState::closed);
     reactor().make_closed(*this);
 }
 
-void Connection::change_state(ConnectionState from, ConnectionState to) {
-    ensure(state_ == from, "connection: its state is not what the step expects");
+void Connection::change_state(ConnectionState to) {
+    bool allowed = false;
+    switch (to) {
+        case ConnectionState::open: allowed = state_ == ConnectionState::free; break;
+        case ConnectionState::closing: allowed = state_ == ConnectionState::open; break;
+        case ConnectionState::lingering: allowed = state_ == ConnectionState::closing; break;
+        case ConnectionState::closed: allowed = state_ != ConnectionState::free && state_ != to; break;
+        case ConnectionState::free: allowed = state_ == ConnectionState::closed; break;
+    }
+    ensure(allowed, "connection: no such step from its state");
     state_ = to;
 }
 

@@ -81,13 +81,14 @@ public:
 
     // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none.
     void set_deadline_in(std::uint32_t delay_ms);
-    // Output was queued outside of on_input and on_drained: it leaves at the end of this turn.
+    // Output was queued outside of on_input: it leaves at the end of this turn.
     void flush_later();
     // Hands the input's block to the caller, who gives it back to the reactor's blocks.
     [[nodiscard]] std::byte* detach_input_block() { return input_.detach(); }
 
-    // Ends the connection when the output has left (outside of the protocol's calls, after `flush_later`). Nothing is read any more except to throw it away, which
-    // `Linger::yes` does for a while so that no reset overtakes the last answer (RFC 9112 §9.6).
+    // Ends the connection when the output has left, at the end of this turn at the earliest. Nothing is read any more
+    // except to throw it away, which `Linger::yes` does for a while so that no reset overtakes the last answer
+    // (RFC 9112 §9.6).
     void finish(Linger linger);
     // Ends it now; what is queued is dropped. Only marks: the reactor takes the slot apart at the end of the
     // turn. The one exit.
@@ -97,7 +98,6 @@ private:
     friend class Reactor;
     friend class ConnectionPool;
     friend class ConnectionList;
-    friend class Listener;
 
     enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kHangup = 4 };
     enum Flag : std::uint8_t {
@@ -116,15 +116,17 @@ private:
     void continue_work();
     void read_some();
     void flush();
+    void flush_leftover();
+    bool send_some();
 
     [[nodiscard]] bool prepare_room();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
-    void arm_write_deadline();
+    void arm_write_deadline(bool taken);
     void end_output();
     void discard_some();
     void give_back_input();
-    void change_state(ConnectionState from, ConnectionState to);
+    void change_state(ConnectionState to);
     [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
 
     // The slot's table: offsets on 64-bit systems.
@@ -143,7 +145,6 @@ private:
     ConnectionState state_ = ConnectionState::free;   // 104
     std::uint8_t edges_ = 0;                          // 105
     std::uint8_t flags_ = 0;                          // 106
-    std::uint8_t listener_ = 0;                       // 107
     PeerAddress peer_;                                // 108
 };
 

@@ -15,7 +15,9 @@ static_assert(kSlotsPerSlab * sizeof(Connection) % kCacheLineBytes == 0, "aligne
 
 }  // namespace
 
-ConnectionPool::ConnectionPool(std::uint32_t limit) : limit_(limit) {}
+ConnectionPool::ConnectionPool(std::uint32_t limit) : limit_(limit) {
+    slabs_.reserve(limit / kSlotsPerSlab + 1);  // so that acquiring never throws
+}
 
 ConnectionPool::~ConnectionPool() { ensure(in_use_ == 0, "connection pool: destroyed with connections open"); }
 
@@ -72,10 +74,9 @@ void ConnectionPool::SlotsDeleter::operator()(Connection* slots) const {
 }
 
 void ConnectionPool::release(Connection& connection) {
-    ensure(connection.state_ == ConnectionState::closed, "connection pool: released a connection that is not closed");
     const std::uint32_t number = connection.index_ / kSlotsPerSlab;
     Slab& slab = slabs_[number];
-    connection.state_ = ConnectionState::free;
+    connection.change_state(ConnectionState::free);
     ++connection.generation_;
     connection.ready_next_ = slab.first_free;
     slab.first_free = connection.index_;

@@ -3,15 +3,15 @@
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "penstock/engine/reactor.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
 
-Listener::Listener(Reactor& reactor, int fd, std::uint8_t number, Protocol& protocol,
-                   const ProtocolFactory& factory)
-    : reactor_(reactor), protocol_(protocol), factory_(factory), fd_(fd), number_(number) {
+Listener::Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory)
+    : reactor_(reactor), protocol_(protocol), factory_(factory), fd_(fd) {
     alarm_.context = this;
     alarm_.ring = [](void* context) {
         auto& self = *static_cast<Listener*>(context);
@@ -26,32 +26,27 @@ Listener::~Listener() {
 }
 
 void Listener::accept_some() {
-    for (int accepts = 0; pending(); ++accepts) {
-        if (accepts == kAcceptsPerTurn) {
-            return;
-        }
-        if (!accept_one()) {
-            return;
-        }
+    for (int accepts = 0; pending() && accepts < kAcceptsPerTurn; ++accepts) {
+        accept_one();
     }
 }
 
-bool Listener::accept_one() {
+void Listener::accept_one() {
     PeerAddress peer;
     const IoResult accepted = platform::accept(fd_, &peer);
     if (!accepted.ok()) {
         handle_accept_error(accepted.error);
-        return true;
+        return;
     }
+    told_of_exhaustion_ = false;
     const int fd = static_cast<int>(accepted.count);
     const std::uint32_t open = reactor_.connections().in_use() - reactor_.refused_open();
     if (open >= reactor_.config().connection_limit) {
         refuse(fd, peer);
-        return true;
+        return;
     }
     reactor_.count().accepted.add();
-    reactor_.adopt(fd, peer, number_, protocol_, {});
-    return true;
+    reactor_.adopt(fd, peer, protocol_, {});
 }
 
 void Listener::handle_accept_error(int error) {
@@ -60,14 +55,18 @@ void Listener::handle_accept_error(int error) {
         if (draining_) {
             close();
         }
-        return;
-    }
-    if (is_exhaustion(error) || error == EBADF || error == EINVAL || error == ENOTSOCK) {
+    } else if (is_exhaustion(error)) {
         reactor_.count().accept_errors.add();
-        reactor_.log(LogLevel::warning,
-                     std::string("accepting rests for 50 ms: ") + std::strerror(error) +
-                         "; raise the descriptor limit (ulimit -n) or lower connection_limit");
+        if (!std::exchange(told_of_exhaustion_, true)) {
+            reactor_.log(LogLevel::warning,
+                         std::string("new clients wait until this is over: ") + std::strerror(error) +
+                             "; raise the descriptor limit (ulimit -n) or lower connection_limit");
+        }
         rest();
+    } else if (error == EBADF || error == EINVAL || error == ENOTSOCK) {
+        reactor_.count().accept_errors.add();
+        reactor_.log(LogLevel::error, std::string("a listening socket is lost: ") + std::strerror(error));
+        close();
     }
     // Anything else is one client's failed handshake, reported late; the next one may be well (man 2 accept).
 }
@@ -79,7 +78,7 @@ void Listener::refuse(int fd, const PeerAddress& peer) {
         platform::close_descriptor(fd);
         return;
     }
-    reactor_.adopt(fd, peer, number_, protocol_, factory_.refusal());
+    reactor_.adopt(fd, peer, protocol_, factory_.refusal());
 }
 
 void Listener::rest() {
@@ -97,6 +96,7 @@ void Listener::begin_drain() {
 
 void Listener::close() {
     if (fd_ >= 0) {
+        reactor_.stop_watching(fd_);
         platform::close_descriptor(std::exchange(fd_, -1));
     }
     pending_ = false;

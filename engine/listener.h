@@ -12,22 +12,21 @@
 
 namespace penstock {
 
-class Connection;
 class Protocol;
 class ProtocolFactory;
 class Reactor;
 
 class Listener {
 public:
-    // Takes over `fd`. `number` is its place among the reactor's listeners.
-    Listener(Reactor& reactor, int fd, std::uint8_t number, Protocol& protocol, const ProtocolFactory& factory);
+    // Takes over `fd`.
+    Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory);
     ~Listener();
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
 
-    // The poller says that clients wait. They are accepted now or, above the batch, by later calls of `accept_some`.
+    // The poller says that clients wait: `accept_some` takes them, a batch at a time.
     void on_readable() { pending_ = true; }
-    // True while clients may wait that were not accepted because the batch was full.
+    // Clients may wait that are not accepted yet.
     [[nodiscard]] bool pending() const { return pending_ && !resting_ && fd_ >= 0; }
     void accept_some();
 
@@ -38,7 +37,7 @@ public:
     [[nodiscard]] int fd() const { return fd_; }
 
 private:
-    [[nodiscard]] bool accept_one();
+    void accept_one();
     void handle_accept_error(int error);
     void refuse(int fd, const PeerAddress& peer);
     void rest();
@@ -47,10 +46,10 @@ private:
     Protocol& protocol_;
     const ProtocolFactory& factory_;
     int fd_;
-    const std::uint8_t number_;
     bool pending_ = false;
     bool resting_ = false;
     bool draining_ = false;
+    bool told_of_exhaustion_ = false;  // once, until accepting works again
     Alarm alarm_;
 };
 

@@ -28,13 +28,13 @@ struct ReactorCounters {
     Counter active;              // open now, refused ones not counted
     Counter closed;              // ended for whatever reason
     Counter refused;             // turned away at the connection limit
-    Counter accept_errors;       // accept failed for want of descriptors or memory; each pauses the listener
-    Counter requests;            // requests that were given an answer
+    Counter accept_errors;       // accepting or watching failed for want of descriptors or memory
+    Counter requests;            // requests that a handler or the server has dealt with
     Counter request_errors;      // of those, refused by the protocol before a handler ran
     Counter timeouts;            // connections ended by a deadline
     Counter peer_resets;         // connections ended by an error of the socket
     Counter input_starved;       // times a connection had to wait for an input block
-    Counter output_refused;      // connections closed because no block was left for their answer
+    Counter output_refused;      // connections closed because no block or page was left for their answer
     Counter stale_events;        // events for slots that had been given back
     Counter cut_by_drain;        // connections still busy when the drain's time was up
     Counter tasks_parked;        // exchanges that wait for an offloaded function after their peer left, now

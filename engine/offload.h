@@ -1,5 +1,5 @@
 // Internal.
-// A few threads for work that would block a reactor: opening and reading files, a handler's `offload`. The
+// A few threads for work that would block a reactor: what handlers `offload`. The
 // queue is bounded by what its users may have in flight; each job's reply has its place in a mailbox before
 // it starts.
 //

@@ -40,7 +40,10 @@ Reactor::Reactor(const Config& config, unsigned number, OffloadPool* offload)
       blocks_(kIoBlockBytes, config.io_block_limit, config.free_block_limit),
       pages_(kPageBytes, config.page_limit, config.free_block_limit),
       connections_(config.connection_limit + config.refusal_limit), deadlines_(0), alarms_(0),
-      mailbox_(config.mailbox_limit, poller_), replies_(std::max(config.offload_limit, 1u), poller_),
+      mailbox_(config.mailbox_limit, poller_),
+      // One more than may be under way: the place of a reply that is being run is free only when it returns, and by
+      // then it may have brought about the next.
+      replies_(config.offload_limit + 1, poller_),
       scratch_(new std::byte[kIoBlockBytes]), ready_(connections_), starved_(connections_),
       closed_(connections_) {
     std::memcpy(date_field_.data(), "Date: ", 6);
@@ -63,8 +66,7 @@ Result<void> Reactor::add_listener(int fd, const ProtocolFactory& factory) {
     const std::size_t number = listeners_.size();
     ensure(number < kListenerLimit, "reactor: more listeners than a slot can name");
     protocols_.push_back(factory.create(*this));
-    listeners_.push_back(std::make_unique<Listener>(*this, fd, static_cast<std::uint8_t>(number),
-                                                    *protocols_.back(), factory));
+    listeners_.push_back(std::make_unique<Listener>(*this, fd, *protocols_.back(), factory));
     const ConnectionToken token{kListenerIndex + static_cast<std::uint32_t>(number), 0};
     const int error = poller_.add(fd, token.pack());
     return error == 0 ? Result<void>() : Result<void>(system_error("cannot watch the listening socket", error));
@@ -83,6 +85,10 @@ void Reactor::run() {
 bool Reactor::run_turn(int max_wait_ms) {
     const CurrentReactor scope(this);
     const platform::PollResult polled = poller_.wait(choose_timeout(max_wait_ms));
+    if (polled.error != 0) {
+        stop_for_fault(polled.error);
+        return false;
+    }
     counters_.turns.add();
     update_clock();
     dispatch(polled.events);
@@ -97,6 +103,15 @@ bool Reactor::run_turn(int max_wait_ms) {
         check_drain();
     }
     return !stopped_;
+}
+
+// A poller that fails would fail for ever, and the loop would spin: the reactor ends instead, and says why.
+void Reactor::stop_for_fault(int error) {
+    log(LogLevel::error, system_error("reactor " + std::to_string(number_) + " ends, its poller has failed", error).message);
+    mailbox_.close();
+    cut_all();
+    finish_turn();
+    stopped_ = true;
 }
 
 bool Reactor::has_work() const {
@@ -176,8 +191,7 @@ void Reactor::accept_pending() {
     }
 }
 
-void Reactor::adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Protocol& protocol,
-                    std::string_view refusal) {
+void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal) {
     Connection* const connection = connections_.try_acquire();
     if (connection == nullptr) {
         platform::close_descriptor(fd);
@@ -185,10 +199,9 @@ void Reactor::adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Prot
     }
     connection->fd_ = fd;
     connection->peer_ = peer;
-    connection->listener_ = listener;
     connection->protocol_ = &protocol;
     connection->edges_ = Connection::kReadable | Connection::kWritable;
-    connection->change_state(ConnectionState::free, ConnectionState::open);
+    connection->change_state(ConnectionState::open);
     if (refusal.empty()) {
         counters_.active.add();
         // Found in the queue by a drain: served if it asks soon, but not waited for.
@@ -304,11 +317,15 @@ void Reactor::relieve_starved() {
 }
 
 void Reactor::make_ready(Connection& connection) {
-    if (!connection.has(Connection::kReady) && !connection.has(Connection::kStarved) &&
-        connection.state_ != ConnectionState::closed) {
-        connection.flags_ |= Connection::kReady;
-        ready_.push_back(connection);
+    if (connection.has(Connection::kReady) || connection.state_ == ConnectionState::closed) {
+        return;
     }
+    if (connection.has(Connection::kStarved)) {
+        starved_.remove(connection);  // it has something to do that needs no block; if it reads, it will wait again
+        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
+    }
+    connection.flags_ |= Connection::kReady;
+    ready_.push_back(connection);
 }
 
 void Reactor::make_starved(Connection& connection) {
@@ -380,7 +397,7 @@ void Reactor::check_drain() {
 
 // Nothing is under way. Offloaded functions refer into this reactor, so it outlives them whatever the deadline says.
 bool Reactor::idle() const {
-    return connections_.in_use() == 0 && offloads_in_flight_ == 0 && counters_.tasks_parked.get() == 0 &&
+    return connections_.in_use() == 0 && offloads_in_flight_ == 0 &&
            std::all_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->fd() < 0; });
 }
 
@@ -408,7 +425,6 @@ bool Reactor::try_offload(Message&& job, Message&& reply) {
     if (offload_ == nullptr || offloads_in_flight_ >= config_.offload_limit) {
         return false;
     }
-    ++offloads_in_flight_;
     const bool submitted = offload_->try_submit(
         Message([this, job = std::move(job), reply = std::move(reply)]() mutable {
             job();
@@ -418,9 +434,7 @@ bool Reactor::try_offload(Message&& job, Message&& reply) {
             }));
             ensure(posted, "reactor: an offloaded function's reply has no place");
         }));
-    if (!submitted) {
-        --offloads_in_flight_;
-    }
+    offloads_in_flight_ += submitted ? 1 : 0;  // its reply comes on this thread, so not before this
     return submitted;
 }
 

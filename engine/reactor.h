@@ -96,8 +96,9 @@ public:
 
     // A new connection: takes a slot, reads and answers at once if bytes are there, and registers only what stays
     // open. With a `refusal` it says just that and lingers. Takes over `fd`, also when it fails.
-    void adopt(int fd, const PeerAddress& peer, std::uint8_t listener, Protocol& protocol,
-               std::string_view refusal);
+    void adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal);
+    // Before a listener closes a descriptor that others have duplicates of: closing one alone does not end its events.
+    void stop_watching(int fd) { poller_.remove(fd); }
     [[nodiscard]] std::uint32_t refused_open() const { return refused_open_; }
     [[nodiscard]] bool may_linger() const { return lingering_ < config_.linger_limit; }
 
@@ -110,7 +111,6 @@ public:
 
 private:
     friend class Connection;
-    friend class Listener;
 
     void make_ready(Connection& connection);
     void make_starved(Connection& connection);
@@ -132,6 +132,7 @@ private:
     void begin_drain();
     void check_drain();
     void cut_all();
+    void stop_for_fault(int error);
     [[nodiscard]] bool idle() const;
 
     const Config& config_;

@@ -20,7 +20,6 @@ namespace {
 struct ListenRequest {
     ListenOptions options;
     std::shared_ptr<ProtocolFactory> factory;
-    bool bound = false;
 };
 
 }  // namespace
@@ -30,7 +29,8 @@ struct Server::State {
     std::vector<ListenRequest> listeners;
     // Asked for by any thread, also while another is in `run`.
     std::array<std::atomic<std::uint16_t>, kListenerLimit> ports{};
-    // In this order: reactors end before the pool whose threads post to them.
+    std::array<std::atomic<bool>, kListenerLimit> bound{};  // and so, of a Unix socket, its file is ours
+    // The pool's threads post to the reactors, so `wait` ends it first; its queue refers to nothing after that.
     std::unique_ptr<OffloadPool> offload;
     std::vector<std::unique_ptr<Reactor>> reactors;
     std::vector<std::thread> threads;
@@ -44,6 +44,7 @@ struct Server::State {
     [[nodiscard]] platform::ListenTarget target_of(const ListenRequest& request) const;
     void run_reactor(Reactor& reactor);
     void request_stop(bool cut);
+    void wait_for(platform::StopSignals& signals);
     void wait();
     void give_up();
     void log(LogLevel level, const std::string& line) const {
@@ -153,7 +154,7 @@ Result<void> Server::State::bind(std::size_t listener) {
         }
         if (first < 0) {
             first = fd;
-            request.bound = true;
+            bound[listener].store(true);
             target.port = platform::bound_port(fd);
             ports[listener].store(target.port, std::memory_order_relaxed);
             target.join_group = true;
@@ -212,7 +213,13 @@ void Server::stop() { state_->request_stop(false); }
 
 void Server::stop_now() { state_->request_stop(true); }
 
+// The files of Unix sockets go first, while their sockets still listen: what has that name afterwards is another server's.
 void Server::State::request_stop(bool cut) {
+    for (std::size_t i = 0; i < listeners.size() && i < kListenerLimit; ++i) {
+        if (bound[i].exchange(false)) {
+            platform::remove_socket_file(target_of(listeners[i]));
+        }
+    }
     for (const auto& reactor : reactors) {
         reactor->request_stop(cut);
     }
@@ -228,11 +235,6 @@ void Server::State::wait() {
     if (offload != nullptr) {
         offload->stop();
     }
-    for (ListenRequest& request : listeners) {
-        if (std::exchange(request.bound, false)) {
-            platform::remove_socket_file(target_of(request));
-        }
-    }
 }
 
 void Server::wait_for_signal(const std::function<void()>& ready) {
@@ -240,30 +242,36 @@ void Server::wait_for_signal(const std::function<void()>& ready) {
     if (ready) {
         ready();
     }
+    state_->wait_for(signals);
+}
+
+void Server::State::wait_for(platform::StopSignals& signals) {
     if (signals.error() != 0) {
-        state_->log(LogLevel::error, system_error("signals cannot be watched: the server runs until it is stopped otherwise",
-                                                  signals.error()).message);
-        state_->wait();
+        log(LogLevel::error,
+            system_error("signals cannot be watched: the server runs until it is stopped otherwise", signals.error()).message);
+        wait();
         return;
     }
-    // Sequentially consistent, like the two in run_reactor: of "here I wait" and "the last one has ended", one sees the other.
-    state_->waiter.store(&signals);
+    // Sequentially consistent, like the two in run_reactor: of "here I wait" and "the last one has ended", one sees
+    // the other.
+    waiter.store(&signals);
     bool cut = false;
-    while (state_->running.load() > 0) {
+    while (running.load() > 0) {
         if (signals.wait(-1) > 0) {
-            state_->request_stop(std::exchange(cut, true));
+            request_stop(std::exchange(cut, true));
         }
     }
-    state_->wait();
-    state_->waiter.store(nullptr);
+    wait();
+    waiter.store(nullptr);
 }
 
 int Server::run() {
+    platform::StopSignals signals;  // before anything can be seen of the server, and so be told to end
     if (const auto started = start(); !started.ok()) {
         std::fprintf(stderr, "%s\n", started.error().message.c_str());
         return 1;
     }
-    wait_for_signal();
+    state_->wait_for(signals);
     return 0;
 }
 

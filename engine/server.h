@@ -38,7 +38,8 @@ public:
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    // Before `start`. What is wrong with it is told there.
+    // Before `start`. What is wrong with it is told there. What `source` holds is taken now: routes that are added to a
+    // Router afterwards are not served.
     void listen(ListenOptions options, std::shared_ptr<ProtocolFactory> factory);
     // Anything that a protocol can be made of, found by make_protocol_factory(source): a Router.
     template <class Source>
@@ -47,11 +48,12 @@ public:
     }
 
     // Checks the configuration, binds every socket, then starts the threads. On an error nothing runs and nothing
-    // is bound. Installs no signal handlers, prints nothing.
+    // is bound. Installs no signal handlers, prints nothing. A stop before it has no effect.
     [[nodiscard]] Result<void> start();
-    // Begins to drain: no new connections, what is under way is answered, within drain_timeout_ms. Any thread.
+    // Begins to drain: no new connections, what is under way is answered, within drain_timeout_ms. Any thread while the
+    // server is started.
     void stop();
-    // Does not wait for what is under way. Any thread.
+    // Does not wait for what is under way. Any thread while the server is started.
     void stop_now();
     // Until all reactors have ended.
     void wait();

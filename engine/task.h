@@ -31,8 +31,9 @@ class TaskOwner {
 public:
     virtual void resume(std::coroutine_handle<> handle) = 0;
 
-    // While an offloaded function runs it refers into the frame: from `pin` on the owner must not destroy the task
-    // until `resume_pinned`, which ends the pin and then resumes, or destroys what should have gone meanwhile.
+    // While an offloaded function runs it may refer into the frame: from `pin` on the owner must not destroy the task
+    // until `resume_pinned`, which ends the pin and then resumes `handle` (if there is one), or destroys what should
+    // have gone meanwhile.
     virtual void pin() = 0;
     virtual void resume_pinned(std::coroutine_handle<> handle) = 0;
 

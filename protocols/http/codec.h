@@ -13,7 +13,7 @@ namespace penstock {
 
 class Exchange;
 
-// What follows the head. Exactly one of the members below `kind` counts.
+// What follows the head. `kind` tells which of the members below counts.
 struct ResponseBody {
     enum class Kind : std::uint8_t { none, copied, fixed, owned, file };
 

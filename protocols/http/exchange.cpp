@@ -19,6 +19,22 @@ namespace penstock {
 
 static_assert(sizeof(Exchange) <= kPageBytes / 2, "half of an exchange's page is left to its arena");
 
+namespace {
+
+[[nodiscard]] bool has_dot_segment(std::string_view path) {
+    while (!path.empty()) {
+        const std::size_t end = std::min(path.find('/'), path.size());
+        const std::string_view segment = path.substr(0, end);
+        if (segment == "." || segment == "..") {
+            return true;
+        }
+        path.remove_prefix(std::min(end + 1, path.size()));
+    }
+    return false;
+}
+
+}  // namespace
+
 Exchange* Exchange::try_create(Http1& http, Connection& connection) {
     std::byte* const page = http.reactor().pages().try_acquire();
     return page != nullptr ? ::new (page) Exchange(http, connection, page) : nullptr;
@@ -34,8 +50,10 @@ Exchange::~Exchange() {
     ensure(pins_ == 0, "exchange: destroyed while an offloaded function refers into it");
     task_.reset();
     release_body();
-    if (head_block_ != nullptr) {
-        http_.reactor().blocks().release(head_block_);
+    for (std::byte* const block : {head_block_, parked_block_}) {
+        if (block != nullptr) {
+            http_.reactor().blocks().release(block);
+        }
     }
 }
 
@@ -45,8 +63,10 @@ void Exchange::destroy() {
     pages.release(reinterpret_cast<std::byte*>(this));
 }
 
-void Exchange::change_state(ExchangeState from, ExchangeState to) {
-    ensure(state_ == from, "exchange: its state is not what the step expects");
+void Exchange::change_state(ExchangeState to) {
+    const bool forward = to > state_;
+    const bool handled_first = to != ExchangeState::done || state_ == ExchangeState::handling;
+    ensure(forward && handled_first, "exchange: no such step from its state");
     state_ = to;
 }
 
@@ -295,6 +315,9 @@ unsigned Exchange::find_route(std::string_view target_text) {
                 return 503;
             }
             std::replace(const_cast<char*>(value.data()), const_cast<char*>(value.data()) + value.size(), '\0', '/');
+            if (has_dot_segment(value)) {
+                return 400;  // "..%2f" would climb in the hands of whoever opens the value as a path
+            }
         }
         ::new (static_cast<void*>(&request_.parameters_[i])) HeaderField{match.parameters[i].name, value};
     }
@@ -320,7 +343,9 @@ void Exchange::resume(std::coroutine_handle<> handle) {
 void Exchange::resume_pinned(std::coroutine_handle<> handle) {
     --pins_;
     if (connection_ != nullptr) {
-        resume(handle);
+        if (handle) {
+            resume(handle);
+        }
     } else if (pins_ == 0) {
         http_.reactor().count().tasks_parked.subtract();
         destroy();
@@ -329,12 +354,19 @@ void Exchange::resume_pinned(std::coroutine_handle<> handle) {
 
 void Exchange::abandon() {
     run_done_hooks();
-    connection_ = nullptr;
     if (pins_ == 0) {
         destroy();
-    } else {
-        http_.reactor().count().tasks_parked.add();
+        return;
     }
+    if (connection_->input().has_block()) {
+        parked_block_ = connection_->detach_input_block();  // views into it may be in use elsewhere
+    }
+    park();
+}
+
+void Exchange::park() {
+    connection_ = nullptr;
+    http_.reactor().count().tasks_parked.add();
 }
 
 void Exchange::run_before_hooks() {

@@ -23,10 +23,10 @@ class Connection;
 class Http1;
 struct Route;
 
-//   head ──head complete──► body ──message complete──► handling ──answered, handler returned──► done
-//     └─────────────────────────┴───refused────────────────────────────────────────────────────► done
+//   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
+//     └──────────────────────message complete, refused─────────────────────────►┘
 //
-// In head and body bytes are still arriving; the exchange is then in Http1's list of arriving ones.
+// In head and body bytes are still arriving; an exchange that has to wait for them is in Http1's list of arriving ones.
 enum class ExchangeState : std::uint8_t { head, body, handling, done };
 
 class Exchange final : public TaskOwner {
@@ -47,11 +47,11 @@ public:
     // nullptr once the connection has gone.
     [[nodiscard]] Connection* connection() const { return connection_; }
     [[nodiscard]] const Route* route() const { return route_; }
-    // "GET /hello/:name", for logs; "" before a route is found.
+    // Its pattern, for logs; "" before a route is found.
     [[nodiscard]] std::string_view route_name() const;
 
     [[nodiscard]] ExchangeState state() const { return state_; }
-    void change_state(ExchangeState from, ExchangeState to);
+    void change_state(ExchangeState to);
     [[nodiscard]] bool arriving() const { return state_ <= ExchangeState::body; }
 
     // Parses what the connection's input holds.
@@ -77,6 +77,9 @@ public:
     [[nodiscard]] Task<void>& task() { return task_; }
     void resume(std::coroutine_handle<> handle) override;
     void pin() override { ++pins_; }
+    [[nodiscard]] bool pinned() const { return pins_ != 0; }
+    // It is over, but a function that was offloaded and not awaited still runs: destroyed when that is back.
+    void park();
     void resume_pinned(std::coroutine_handle<> handle) override;
     // The connection has gone. Destroys the exchange, or parks it until the last pin is resumed.
     void abandon();
@@ -127,6 +130,7 @@ private:
     std::uint64_t content_length_ = 0;
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
+    std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange
     char* heap_body_ = nullptr;           // counted against the reactor's body memory
     std::uint64_t heap_capacity_ = 0;
     Response response_;

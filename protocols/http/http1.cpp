@@ -14,8 +14,6 @@ namespace penstock {
 Http1::Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes)
     : Protocol(reactor), routes_(std::move(routes)) {}
 
-Http1::~Http1() = default;
-
 void Http1::on_input(Connection& connection) {
     for (int requests = 0; connection.is_open(); ++requests) {
         Exchange* exchange = exchange_of(connection);
@@ -63,7 +61,7 @@ bool Http1::advance(Exchange& exchange) {
         case Http1Parser::Outcome::complete: break;
     }
     stop_arriving(exchange);
-    exchange.change_state(exchange.state(), ExchangeState::handling);
+    exchange.change_state(ExchangeState::handling);
     exchange.message_complete = true;
     return dispatch(exchange);
 }
@@ -73,19 +71,19 @@ bool Http1::wait_for_more(Exchange& exchange) {
     if (connection.input_ended()) {
         // Half a request, and no more will come. What was answered before it still leaves.
         stop_arriving(exchange);
-        exchange.change_state(exchange.state(), ExchangeState::handling);
+        exchange.change_state(ExchangeState::handling);
         exchange.must_close = true;
         end_exchange(exchange);
         return true;
     }
     if (exchange.parser().head_complete()) {
         if (exchange.state() == ExchangeState::head) {
-            exchange.change_state(ExchangeState::head, ExchangeState::body);
+            exchange.change_state(ExchangeState::body);
             stop_arriving(exchange);
         }
         if (exchange.route() == nullptr) {
             stop_arriving(exchange);
-            exchange.change_state(ExchangeState::body, ExchangeState::handling);
+            exchange.change_state(ExchangeState::handling);
             exchange.must_close = true;  // its body is not waited for
             return dispatch(exchange);
         }
@@ -190,7 +188,7 @@ void Http1::answer_without_route(Exchange& exchange) {
 void Http1::refuse(Exchange& exchange, unsigned status) {
     reactor().count().request_errors.add();
     stop_arriving(exchange);
-    exchange.change_state(exchange.state(), ExchangeState::handling);
+    exchange.change_state(ExchangeState::handling);
     exchange.must_close = true;
     exchange.release_body();
     answer_with_text(exchange, status);
@@ -200,7 +198,7 @@ void Http1::refuse(Exchange& exchange, unsigned status) {
 void Http1::answer_with_text(Exchange& exchange, unsigned status) {
     Response& response = exchange.response();
     const std::string_view phrase = status_phrase(status);
-    response.status(status).header("Content-Type", "text/plain; charset=utf-8");
+    response.status(status);
     if (status == 503) {
         response.header("Retry-After", "1");
     }
@@ -235,7 +233,7 @@ void Http1::send_continue(Exchange& exchange) {
 
 void Http1::end_exchange(Exchange& exchange) {
     Connection& connection = *exchange.connection();
-    exchange.change_state(ExchangeState::handling, ExchangeState::done);
+    exchange.change_state(ExchangeState::done);
     reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
     exchange.run_done_hooks();
     if (exchange.message_complete && connection.is_open()) {
@@ -244,7 +242,11 @@ void Http1::end_exchange(Exchange& exchange) {
     const bool must_close = exchange.must_close;
     const Linger linger = linger_for(exchange);
     connection.set_session(nullptr);
-    exchange.destroy();
+    if (exchange.pinned()) {
+        exchange.park();
+    } else {
+        exchange.destroy();
+    }
     if (must_close) {
         connection.finish(linger);
     }

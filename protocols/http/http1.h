@@ -22,7 +22,6 @@ class RouteTable;
 class Http1 final : public Protocol, public Codec {
 public:
     Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes);
-    ~Http1() override;
 
     void on_input(Connection& connection) override;
     void on_drained(Connection& connection) override;

@@ -1,6 +1,6 @@
 // Internal.
 // What a parser may let pass and RFC 9112 §2.2 forbids: a CR or LF that is not part of a CRLF, and a line that
-// begins with white space (obs-fold, §5.2). Checked over everything that is not body: heads, chunk sizes, trailers.
+// begins with white space (obs-fold, §5.2). Checked over heads.
 // Any thread.
 #pragma once
 

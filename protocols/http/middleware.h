@@ -16,7 +16,8 @@ struct Middleware {
     std::function<void(Request&, Response&)> before = {};
     // When the response head is about to be written, in reverse order: may change status and fields.
     std::function<void(const Request&, Response&)> head = {};
-    // When the exchange ends, in reverse order, also when the peer has left: for counting and logging.
+    // When the exchange ends, in reverse order, also when the peer has left: for counting and logging. Middleware runs
+    // around routes and the fallback: what is refused before a route is found (400, 404, 405, …) does not pass here.
     std::function<void(const Request&, const Response&)> done = {};
 };
 

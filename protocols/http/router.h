@@ -25,7 +25,7 @@ class RouteTable;
 
 // Called when the whole body has arrived; must have answered (or set a status) when it returns.
 using PlainHandler = std::function<void(Request&, Response&)>;
-// A coroutine, started right after the head; may suspend. Request and Response outlive it.
+// A coroutine, started when the whole body has arrived; may suspend. Request and Response outlive it.
 using TaskHandler = std::function<Task<void>(Request&, Response&)>;
 
 // Either of the two.

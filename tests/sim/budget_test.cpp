@@ -35,6 +35,15 @@ std::uint64_t g_allocations = 0;
     }
     throw std::bad_alloc();
 }
+// The pools' blocks.
+[[gnu::noinline]] void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+    if (!penstock::sim::inside_world()) {
+        ++g_allocations;
+    }
+    const auto bytes = static_cast<std::size_t>(alignment);
+    return std::aligned_alloc(bytes, (size + bytes - 1) / bytes * bytes);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #endif

@@ -134,19 +134,14 @@ TEST_CASE("a cut does not wait, except for functions that are being run elsewher
     CHECK_FALSE(settle_stopping(engine));
 }
 
-TEST_CASE("several reactors share a port, and each connection stays with one") {
-    sim::World world;
-    Router router;
-    router.get("/", [](Request&, Response& response) { response.send_static("ok"); });
-    ReactorUnderTest first(world, router);
-    ReactorUnderTest second(world, router);
-    REQUIRE(first.start());
-    platform::ListenTarget target;
-    target.port = kPort;
-    CHECK_FALSE(second.start());  // the port is taken, unless it joins
-    world.connect(kPort);
-    first.settle();
-    CHECK(first.reactor().counters().accepted.get() == 1);
+TEST_CASE("a poller that fails ends its reactor instead of spinning") {
+    Engine engine(drain_router());
+    sim::Peer peer = engine.world.connect(kPort);
+    engine.exchange(peer, get("/"));
+    engine.world.script(sim::Call::poller_wait, sim::World::kAnyDescriptor, 1, sim::Outcome::fail(EBADF));
+    CHECK_FALSE(engine.server.reactor().run_turn(0));
+    CHECK(engine.server.log.mention("poller has failed"));
+    CHECK(peer.closed_by_server());
 }
 
 }  // namespace penstock::test

@@ -1,9 +1,8 @@
 // Every platform call failing in turn, and seeded storms of faults: whatever happens, nothing is left behind and nothing
 // that was answered is wrong.
-#include <cstdlib>
-
 #include "engine_fixture.h"
 #include "penstock/platform/file.h"
+#include "support/seed.h"
 
 namespace penstock::test {
 namespace {
@@ -140,11 +139,6 @@ const struct {
     {"upload", upload, 20},
 };
 
-std::uint64_t start_seed() {
-    const char* const given = std::getenv("PENSTOCK_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-}
-
 }  // namespace
 
 TEST_CASE("each platform call of a scenario fails in turn, with each error it can give") {
@@ -163,7 +157,7 @@ TEST_CASE("storms of faults from a seed leave nothing behind") {
          .no_descriptor = 20, .file_error = 20, .interrupted = 100},
         {.reset = 100, .no_memory = 200, .no_descriptor = 200},
     };
-    const std::uint64_t first = start_seed();
+    const std::uint64_t first = test_seed();
     for (const auto& scenario : kScenarios) {
         for (const sim::Ratios& ratios : storms) {
             for (std::uint64_t seed = first; seed < first + 60; ++seed) {

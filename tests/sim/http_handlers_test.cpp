@@ -411,6 +411,10 @@ TEST_CASE("query and parameters are decoded once") {
     CHECK(shown("/p/a%20b") == "[a b][](null)(null)(null)(null)");
     CHECK(shown("/p/a+b") == "[a+b][](null)(null)(null)(null)");
     CHECK(shown("/p/%2520") == "[%20][](null)(null)(null)(null)");
+    for (const char* target : {"/p/..%2Fb", "/p/a%2F..", "/p/a%2f.%2fb", "/p/%2e%2e%2f%2e%2e"}) {
+        CAPTURE(std::string(target));
+        CHECK(shown(target).find("Bad Request") != std::string::npos);
+    }
     CHECK(shown("/p/a%2Fb") == "[a/b][](null)(null)(null)(null)");
     CHECK(shown("/p/%c3%a4") == "[\xc3\xa4][](null)(null)(null)(null)");
     CHECK(shown("/p/x/y/%7a/") == "[x][y/z/](null)(null)(null)(null)");

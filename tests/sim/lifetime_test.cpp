@@ -198,6 +198,93 @@ TEST_CASE("an offloaded function whose peer has left parks its exchange until it
     CHECK(engine.server.reactor().counters().tasks_parked.get() == 0);
 }
 
+TEST_CASE("what a parked exchange refers to stays its own, whoever comes meanwhile") {
+    std::string seen;
+    Router router;
+    router.get("/:name", [&](Request& request, Response& response) -> Task<void> {
+        const std::string_view name = request.parameter("name");
+        (void)co_await offload([&seen, name] { seen = name; });
+        response.send_static("ok");
+    });
+    router.get("/other/:name", [](Request&, Response& response) { response.send_static("other"); });
+    Engine engine(router);
+    sim::Peer peer = engine.world.connect(kPort);
+    engine.exchange(peer, get("/the-first-name"));
+    peer.reset();
+    engine.server.settle();
+    for (int i = 0; i < 4; ++i) {
+        engine.ask(get("/other/somebody-elses", "X-Padding: zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\r\n"));
+    }
+    CHECK(engine.server.offload.run_one());
+    CHECK(seen == "the-first-name");
+    engine.server.advance(120'000);
+    engine.server.check_nothing_left();
+}
+
+TEST_CASE("a reply that brings about the next offload finds a place for it") {
+    for (const std::uint32_t limit : {1u, 2u, 4u}) {
+        CAPTURE(limit);
+        Config config = small_config();
+        config.offload_limit = limit;
+        int ran = 0;
+        Router router;
+        router.get("/", [&](Request&, Response& response) -> Task<void> {
+            for (int i = 0; i < 3; ++i) {
+                const auto result = co_await offload([&] { return ++ran; });
+                CHECK(result.ok());
+            }
+            response.send_static("ok");
+        });
+        Engine engine(router, config);
+        std::vector<sim::Peer> peers;
+        for (std::uint32_t i = 0; i < limit; ++i) {
+            peers.push_back(engine.world.connect(kPort));
+            engine.exchange(peers.back(), get("/"));
+        }
+        // All replies wait before the first is run.
+        for (int round = 0; round < 3; ++round) {
+            while (engine.server.offload.run_one()) {
+            }
+            engine.server.settle();
+        }
+        CHECK(ran == static_cast<int>(limit) * 3);
+        for (sim::Peer& peer : peers) {
+            CHECK(status_of(peer.received()) == 200);
+        }
+    }
+}
+
+TEST_CASE("an offload whose task was dropped runs to its end and finds nobody") {
+    struct Fan {
+        static Task<int> run(int* ran) {
+            co_return (co_await offload([ran] { return ++*ran; })).value();
+        }
+        static Task<int> fail() {
+            co_await sleep_ms(1);
+            throw std::runtime_error("one of them fails");
+        }
+    };
+    int ran = 0;
+    Router router;
+    router.get("/", [&](Request&, Response& response) -> Task<void> {
+        Task<int> failing = Fan::fail();
+        Task<int> other = Fan::run(&ran);
+        const int first = co_await failing;
+        response.send(std::to_string(first + co_await other));
+    });
+    Engine engine(router);
+    sim::Peer peer = engine.world.connect(kPort);
+    engine.exchange(peer, get("/"));
+    engine.server.advance(1);
+    CHECK(status_of(peer.take_received()) == 500);
+    CHECK(engine.server.reactor().counters().tasks_parked.get() == 1);
+    CHECK(engine.server.offload.run_one());
+    engine.server.settle();
+    CHECK(ran == 1);
+    CHECK(engine.server.reactor().counters().tasks_parked.get() == 0);
+    CHECK(status_of(engine.exchange(peer, get("/nothing"))) == 404);
+}
+
 TEST_CASE("a full offload pool refuses, and the handler is told") {
     Config config = small_config();
     config.offload_limit = 1;

@@ -1,5 +1,6 @@
 // Each limit, reached: what the client sees, what it costs, and that others go on.
 #include "engine_fixture.h"
+#include "penstock/platform/file.h"
 
 namespace penstock::test {
 namespace {
@@ -170,6 +171,37 @@ TEST_CASE("slow heads cannot pin more than the budget: the oldest gives way") {
     CHECK(status_of(engine.exchange(honest, get("/"))) == 200);
     // The youngest can still finish.
     CHECK(status_of(engine.exchange(slow[39], "done\r\n\r\n")) == 200);
+}
+
+TEST_CASE("a connection that waits for an input block still sends") {
+    Config config = small_config();
+    config.io_block_limit = 16;
+    config.io_block_reserve = 12;  // 4 for input
+    Router router;
+    router.get("/file", [](Request&, Response& response) {
+        const auto root = platform::open_directory("/files");
+        REQUIRE(root.ok());
+        const IoResult file = platform::open_beneath(root.value(), "big");
+        platform::close_descriptor(root.value());
+        response.send_file(static_cast<int>(file.count), 0, 20'000'000);
+    });
+    Engine engine(router, config);
+    engine.world.add_file("/files/big", 20'000'000, [](std::uint64_t, std::span<char> bytes) {
+        std::fill(bytes.begin(), bytes.end(), 'f');
+    });
+    std::vector<sim::Peer> holders;
+    sim::Peer reader = engine.world.connect(kPort);
+    reader.discard_received();
+    reader.send(get("/file"));
+    engine.server.reactor().run_turn(0);
+    engine.server.reactor().run_turn(0);
+    reader.send(get("/file").substr(0, 10));  // it wants a block again while its file leaves
+    for (int i = 0; i < 6; ++i) {
+        holders.push_back(engine.world.connect(kPort));
+        holders.back().send("GET / HTTP/1.1\r\nX: ");
+    }
+    engine.server.settle();
+    CHECK(reader.received_count() > 20'000'000);
 }
 
 TEST_CASE("bodies in memory stay within their budget") {

@@ -310,9 +310,7 @@ TEST_CASE("nothing outside the directory is opened") {
     fs::create_symlink("loop", site.root() / "loop");
     fs::create_symlink("sub/file.txt", site.root() / "within.txt");
     for (const std::string& target : std::initializer_list<std::string>{
-             "/absolute.txt", "/relative.txt", "/folder/secret.txt", "/folder/", "/loop", "/..%2f",
-             "/..%2F" + name + "%2Fsecret.txt", "/%2e%2e%2f" + name + "%2fsecret.txt",
-             "/sub/..%2f..%2f" + name + "/secret.txt", "/%252e%252e/secret.txt",
+             "/absolute.txt", "/relative.txt", "/folder/secret.txt", "/folder/", "/loop", "/%252e%252e/secret.txt",
              "/..%5c" + name + "%5csecret.txt", "/..\\" + name + "\\secret.txt", "/sub%2Ffile.txt",
              "/sub//file.txt", "//sub/file.txt", "/sub/file.txt/", "/" + std::string(300, 'n'),
              "/" + std::string(5'000, 'n')}) {
@@ -321,6 +319,13 @@ TEST_CASE("nothing outside the directory is opened") {
         CHECK(answer.status == 404);
         CHECK(answer.body == "Not Found");
         CHECK(answer.field("ETag").empty());
+    }
+    // Refused before any handler is asked.
+    for (const std::string& target : std::initializer_list<std::string>{
+             "/..%2f", "/..%2F" + name + "%2Fsecret.txt", "/%2e%2e%2f" + name + "%2fsecret.txt",
+             "/sub/..%2f..%2f" + name + "/secret.txt", "/..%2F%2e%2E/secret.txt"}) {
+        CAPTURE(target);
+        CHECK(Site().get(target).status == 400);
     }
     CHECK(site.get("/within.txt").body == "inside");
     CHECK(site.get("/sub/../sub/file.txt").body == "inside");
