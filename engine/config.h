@@ -89,7 +89,7 @@ struct Config {
     // From `stop` to the end: what is still running then is cut.
     std::uint32_t drain_timeout_ms = 10'000;
 
-    // Where lines of log go. Empty: nowhere.
+    // Where lines of log go, among them what a handler did wrong. Empty: nowhere (but see Server::run).
     LogSink log{};
 };
 

@@ -267,6 +267,13 @@ void Server::State::wait_for(platform::StopSignals& signals) {
 
 int Server::run() {
     platform::StopSignals signals;  // before anything can be seen of the server, and so be told to end
+    if (!state_->config.log) {
+        state_->config.log = [](LogLevel level, std::string_view line) {
+            if (level >= LogLevel::warning) {
+                std::fprintf(stderr, "penstock: %.*s\n", static_cast<int>(line.size()), line.data());
+            }
+        };
+    }
     if (const auto started = start(); !started.ok()) {
         std::fprintf(stderr, "%s\n", started.error().message.c_str());
         return 1;

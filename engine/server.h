@@ -61,8 +61,8 @@ public:
     // `ready` is called as soon as signals are caught: the time to say that the server runs, since whoever hears of it may
     // end it at once.
     void wait_for_signal(const std::function<void()>& ready = {});
-    // All of it: start, wait_for_signal. Returns the program's exit status: 0, or 1 with a line on stderr when it
-    // could not start.
+    // All of it: start, wait_for_signal. Returns the program's exit status: 0, or 1 with a line on stderr when it could not
+    // start. Without a `Config::log`, warnings and errors go to stderr.
     [[nodiscard]] int run();
 
     // The port that the `listener`-th listener is bound to, counted from 0; 0 before `start` and for Unix sockets. Any

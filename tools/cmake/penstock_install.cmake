@@ -1,4 +1,5 @@
-# What `cmake --install` puts where. Only public headers are installed.
+# What `cmake --install` puts where. Only public headers are installed. penstock_testing is not: what drives a reactor in
+# it is still internal.
 
 if(NOT TARGET penstock)
     return()
@@ -7,11 +8,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/penstock")
-set(archives penstock)
-if(TARGET penstock_testing)
-    list(APPEND archives penstock_testing)
-endif()
-install(TARGETS ${archives} EXPORT penstock-targets)
+install(TARGETS penstock EXPORT penstock-targets)
 install(EXPORT penstock-targets NAMESPACE penstock:: DESTINATION "${package_dir}")
 configure_package_config_file(tools/cmake/penstock-config.cmake.in
     "${PROJECT_BINARY_DIR}/penstock-config.cmake" INSTALL_DESTINATION "${package_dir}")
