@@ -1,5 +1,6 @@
 #include "penstock/engine/awaitables.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <utility>
@@ -20,12 +21,23 @@ void Sleep::await_suspend(std::coroutine_handle<> handle) {
     auto* const alarm = ::new (static_cast<void*>(alarm_)) Alarm;
     alarm->context = this;
     alarm->ring = &Sleep::ring;
-    reactor->set_alarm(*alarm, delay_ms_);
+    wait_on();
+}
+
+// The wheel's reach is three days; a longer wait is several.
+void Sleep::wait_on() {
+    const std::uint32_t step_ms = std::min(delay_ms_, TimerWheel::kMaxDelayMs);
+    delay_ms_ -= step_ms;
+    static_cast<Reactor*>(reactor_)->set_alarm(*std::launder(reinterpret_cast<Alarm*>(alarm_)), step_ms);
 }
 
 void Sleep::ring(void* self_pointer) {
     auto& self = *static_cast<Sleep*>(self_pointer);
-    self.owner_->resume(self.handle_);
+    if (self.delay_ms_ > 0) {
+        self.wait_on();
+    } else {
+        self.owner_->resume(self.handle_);
+    }
 }
 
 Sleep::~Sleep() {

@@ -32,12 +32,13 @@ public:
 
 private:
     static void ring(void* self);
+    void wait_on();
 
     alignas(8) std::byte alarm_[48];  // an Alarm, which is internal
     void* reactor_ = nullptr;
     TaskOwner* owner_ = nullptr;
     std::coroutine_handle<> handle_;
-    std::uint32_t delay_ms_;
+    std::uint32_t delay_ms_;  // what is left when the alarm rings
 };
 
 // A function that runs on the offload pool, and what it gave. Held by the frame that awaits it and by the job, so that it

@@ -128,6 +128,12 @@ inline constexpr std::uint32_t kSlotsPerSlab = 128;
 inline constexpr std::uint32_t kFreeSlabLimit = 2;
 // Listeners of one server: a turn asks each of them whether clients wait.
 inline constexpr std::size_t kListenerLimit = 16;
+// When input blocks are spent: a peer that has taken nothing of its output for so long gives way before a request that
+// is still arriving does. A second is many round trips.
+inline constexpr std::uint32_t kStuckOutputMs = 1'000;
+// How long a connection waits for an input block before its client gets 503: longer than a burst takes to be served,
+// shorter than a person waits.
+inline constexpr std::uint32_t kStarvedTimeoutMs = 2'000;
 // Turns that the closed list may take before the rest waits for the next: destructors may close others.
 inline constexpr int kClosePasses = 16;
 

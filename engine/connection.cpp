@@ -19,7 +19,8 @@ void Connection::handle_event(const platform::PollEvent& event) {
         return;
     }
     edges_ = static_cast<std::uint8_t>(edges_ | (event.readable || event.hangup ? kReadable : 0) |
-                                       (event.writable ? kWritable : 0) | (event.hangup ? kHangup : 0));
+                                       (event.writable ? kWritable : 0) |
+                                       (event.hangup || event.urgent ? kReadToEnd : 0));
     if (!output_.empty() && event.writable) {
         flush_leftover();
     }
@@ -66,8 +67,8 @@ void Connection::read_some() {
             input_.commit(static_cast<std::size_t>(received.count));
             reactor().count().received_bytes.add(static_cast<std::uint64_t>(received.count));
             // Less than asked for: the kernel has no more, and the next byte makes an edge. Unless the peer has
-            // finished: then its end may be what cut us short, and that makes no edge again.
-            if (static_cast<std::size_t>(received.count) < room.size() && (edges_ & kHangup) == 0) {
+            // finished, or sent urgent data: then that may be what cut us short, and it makes no edge again.
+            if (static_cast<std::size_t>(received.count) < room.size() && (edges_ & kReadToEnd) == 0) {
                 edges_ &= static_cast<std::uint8_t>(~kReadable);
             }
         }
@@ -87,6 +88,7 @@ bool Connection::prepare_room() {
             reactor().make_starved(*this);
             return false;
         }
+        reactor().end_starvation(*this);
         input_.attach(block);
     }
     ensure(!input_.room().empty(), "connection: reads on although its protocol left the input full");
@@ -185,10 +187,11 @@ IoResult Connection::send_front(bool* cut_short) {
 // The peer must take something within the time. While the protocol has a say, a deadline that it has set earlier stays,
 // and it sets the next one itself (on_drained).
 void Connection::arm_write_deadline(bool taken) {
-    const std::uint32_t deadline = reactor().now_ms() + reactor().config().write_timeout_ms;
-    const bool earlier = !timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0;
-    if (earlier || (state_ == ConnectionState::closing && taken)) {
-        reactor().deadlines_.schedule(timer_, deadline);
+    const std::uint32_t timeout_ms = reactor().config().write_timeout_ms;
+    if (state_ == ConnectionState::closing && taken) {
+        set_deadline_in(timeout_ms);
+    } else {
+        tighten_deadline_in(timeout_ms);
     }
 }
 
@@ -207,6 +210,13 @@ void Connection::set_deadline_in(std::uint32_t delay_ms) {
         reactor().deadlines_.cancel(timer_);
     } else {
         reactor().deadlines_.schedule(timer_, reactor().now_ms() + delay_ms);
+    }
+}
+
+void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
+    const std::uint32_t deadline = reactor().now_ms() + delay_ms;
+    if (!timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
+        reactor().deadlines_.schedule(timer_, deadline);
     }
 }
 
@@ -240,7 +250,7 @@ void Connection::finish(Linger linger) {
 
 // All is sent that will be.
 void Connection::end_output() {
-    if (!has(kLinger) || input_ended() || !reactor().may_linger()) {
+    if (!has(kLinger) || input_ended() || !reactor().may_linger() || reactor().config().linger_timeout_ms == 0) {
         close();
         return;
     }

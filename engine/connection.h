@@ -81,6 +81,10 @@ public:
 
     // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none.
     void set_deadline_in(std::uint32_t delay_ms);
+    // The same, but an earlier deadline stays.
+    void tighten_deadline_in(std::uint32_t delay_ms);
+    // It waits for an input block, and what it has to say has not been read.
+    [[nodiscard]] bool starved() const { return has(kStarved); }
     // Output was queued outside of on_input: it leaves at the end of this turn.
     void flush_later();
     // Hands the input's block to the caller, who gives it back to the reactor's blocks.
@@ -99,7 +103,7 @@ private:
     friend class ConnectionPool;
     friend class ConnectionList;
 
-    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kHangup = 4 };
+    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4 };
     enum Flag : std::uint8_t {
         kInputEnded = 1,
         kPaused = 2,

@@ -8,7 +8,7 @@ ReactorStats::ReactorStats(const ReactorCounters& counters)
       requests(counters.requests.get()), request_errors(counters.request_errors.get()),
       timeouts(counters.timeouts.get()), peer_resets(counters.peer_resets.get()),
       input_starved(counters.input_starved.get()), output_refused(counters.output_refused.get()),
-      stale_events(counters.stale_events.get()), cut_by_drain(counters.cut_by_drain.get()),
+      evicted(counters.evicted.get()), stale_events(counters.stale_events.get()), cut_by_drain(counters.cut_by_drain.get()),
       tasks_parked(counters.tasks_parked.get()), received_bytes(counters.received_bytes.get()),
       sent_bytes(counters.sent_bytes.get()), turns(counters.turns.get()) {}
 
@@ -24,6 +24,7 @@ ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
     peer_resets += other.peer_resets;
     input_starved += other.input_starved;
     output_refused += other.output_refused;
+    evicted += other.evicted;
     stale_events += other.stale_events;
     cut_by_drain += other.cut_by_drain;
     tasks_parked += other.tasks_parked;

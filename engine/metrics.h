@@ -35,6 +35,7 @@ struct ReactorCounters {
     Counter peer_resets;         // connections ended by an error of the socket
     Counter input_starved;       // times a connection had to wait for an input block
     Counter output_refused;      // connections closed because no block or page was left for their answer
+    Counter evicted;             // connections ended because memory was short: stuck output, or arriving for longest
     Counter stale_events;        // events for slots that had been given back
     Counter cut_by_drain;        // connections still busy when the drain's time was up
     Counter tasks_parked;        // exchanges that wait for an offloaded function after their peer left, now
@@ -47,7 +48,7 @@ struct ReactorCounters {
 struct ReactorStats {
     std::uint64_t accepted = 0, active = 0, closed = 0, refused = 0, accept_errors = 0;
     std::uint64_t requests = 0, request_errors = 0, timeouts = 0, peer_resets = 0;
-    std::uint64_t input_starved = 0, output_refused = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
+    std::uint64_t input_starved = 0, output_refused = 0, evicted = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
     std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
 
     ReactorStats() = default;

@@ -7,6 +7,7 @@
 // exactly once and last.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -36,9 +37,11 @@ public:
     virtual void on_deadline(Connection& connection) = 0;
     // The connection is over: give back everything held for it. The slot dies after this.
     virtual void on_close(Connection& connection) = 0;
-    // The reactor has no block left for input: end the oldest request that is still arriving. False when there is
-    // none of that kind.
-    virtual bool on_memory_pressure() = 0;
+    // When the oldest request that is still arriving began to: a number from Reactor::number_arrival, or kNoArrival.
+    static constexpr std::uint64_t kNoArrival = ~std::uint64_t{0};
+    [[nodiscard]] virtual std::uint64_t oldest_arrival() const = 0;
+    // The reactor needs memory: end that request.
+    virtual void end_oldest_arrival() = 0;
     // The server drains: end what only waits.
     virtual void on_drain(Connection& connection) = 0;
 

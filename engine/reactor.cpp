@@ -131,7 +131,7 @@ int Reactor::choose_timeout(int max_wait_ms) const {
     };
     shorten(deadlines_.next_timeout_ms());
     shorten(alarms_.next_timeout_ms());
-    if (draining_) {
+    if (draining_ && !cut_) {
         shorten(std::max(0, static_cast<std::int32_t>(drain_deadline_ms_ - now_ms_)));
     }
     return timeout;
@@ -205,7 +205,7 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
     if (refusal.empty()) {
         counters_.active.add();
         // Found in the queue by a drain: served if it asks soon, but not waited for.
-        connection->set_deadline_in(draining_ ? config_.linger_timeout_ms : config_.idle_timeout_ms);
+        connection->set_deadline_in(draining_ ? std::max(config_.linger_timeout_ms, 1u) : config_.idle_timeout_ms);
         connection->read_some();
     } else {
         connection->flags_ = Connection::kRefused;
@@ -297,16 +297,13 @@ void Reactor::take_apart(Connection& connection) {
     connections_.release(connection);
 }
 
-// Waiting readers get the blocks that came back. When none did, the oldest request that is still arriving has
-// held one for longest and must give way: a budget that is spent must not stop the server.
+// Waiting readers get the blocks that came back. When none did, somebody must give way, since a budget that is spent
+// must not stop the server: a peer that does not read its answers first, then the request that has been arriving for
+// longest, then a peer that may just be slow.
 void Reactor::relieve_starved() {
     const auto has_block = [this] { return blocks_.leased() + config_.io_block_reserve < config_.io_block_limit; };
-    if (!has_block()) {
-        for (const auto& protocol : protocols_) {
-            if (protocol->on_memory_pressure()) {
-                break;
-            }
-        }
+    if (!has_block() && !end_stuck_output(kStuckOutputMs, nullptr) && !end_oldest_arrival()) {
+        end_stuck_output(0, nullptr);
     }
     std::uint32_t room = has_block() ? config_.io_block_limit - config_.io_block_reserve - blocks_.leased() : 0;
     for (; room > 0 && !starved_.empty(); --room) {
@@ -316,14 +313,54 @@ void Reactor::relieve_starved() {
     }
 }
 
+// Looks at every slot: it happens only when the blocks are spent, and then each time frees some.
+bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* except) {
+    Connection* stuckest = nullptr;
+    std::int32_t most_left = static_cast<std::int32_t>(config_.write_timeout_ms - least_stuck_ms);
+    connections_.for_each([&](Connection& connection) {
+        const bool stuck = (connection.state_ == ConnectionState::open || connection.state_ == ConnectionState::closing) &&
+                           !connection.can_send() && connection.output_.memory_bytes() > 0 && connection.timer_.linked();
+        const auto left = static_cast<std::int32_t>(connection.timer_.deadline - now_ms_);
+        if (stuck && &connection != except && left <= most_left) {
+            stuckest = &connection;
+            most_left = left - 1;  // of equals the first
+        }
+    });
+    if (stuckest == nullptr) {
+        return false;
+    }
+    counters_.evicted.add();
+    stuckest->close();
+    stuckest->output_.clear(blocks_);
+    return true;
+}
+
+bool Reactor::end_oldest_arrival() {
+    Protocol* holder = nullptr;
+    std::uint64_t oldest = Protocol::kNoArrival;
+    for (const auto& protocol : protocols_) {
+        if (protocol->oldest_arrival() < oldest) {
+            holder = protocol.get();
+            oldest = protocol->oldest_arrival();
+        }
+    }
+    if (holder != nullptr) {
+        counters_.evicted.add();
+        holder->end_oldest_arrival();
+    }
+    return holder != nullptr;
+}
+
+void Reactor::make_output_room(std::size_t blocks, const Connection& connection) {
+    while (blocks_.limit() - blocks_.leased() < blocks && end_stuck_output(0, &connection)) {
+    }
+}
+
 void Reactor::make_ready(Connection& connection) {
     if (connection.has(Connection::kReady) || connection.state_ == ConnectionState::closed) {
         return;
     }
-    if (connection.has(Connection::kStarved)) {
-        starved_.remove(connection);  // it has something to do that needs no block; if it reads, it will wait again
-        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
-    }
+    end_starvation(connection);  // it has something to do that needs no block; if it reads, it will wait again
     connection.flags_ |= Connection::kReady;
     ready_.push_back(connection);
 }
@@ -337,6 +374,14 @@ void Reactor::make_starved(Connection& connection) {
         counters_.input_starved.add();
         connection.flags_ |= Connection::kStarved;
         starved_.push_back(connection);
+        connection.tighten_deadline_in(kStarvedTimeoutMs);
+    }
+}
+
+void Reactor::end_starvation(Connection& connection) {
+    if (connection.has(Connection::kStarved)) {
+        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
+        starved_.remove(connection);
     }
 }
 
@@ -382,6 +427,7 @@ void Reactor::begin_drain() {
 void Reactor::check_drain() {
     if (!idle() && static_cast<std::int32_t>(now_ms_ - drain_deadline_ms_) >= 0) {
         counters_.cut_by_drain.add(connections_.in_use());
+        cut_ = true;
         cut_all();
         finish_turn();
     }

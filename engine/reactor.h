@@ -86,6 +86,9 @@ public:
     // Bytes of request bodies, against `body_memory_limit_bytes`. False when there is no room.
     [[nodiscard]] bool try_take_body_memory(std::uint64_t bytes);
     void return_body_memory(std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t free_body_memory() const {
+        return config_.body_memory_limit_bytes - body_memory_bytes_;
+    }
 
     // Runs `job` on the offload pool and then `reply` here. False, with neither run, when the pool or this reactor's
     // share of it is full.
@@ -93,6 +96,16 @@ public:
 
     // An input block for a connection, or nullptr when there is none beside the reserve for output.
     [[nodiscard]] std::byte* try_acquire_input() { return blocks_.try_acquire(config_.io_block_reserve); }
+
+    // Memory is short. Each ends one connection, which gives its blocks back at once: the one whose peer has taken nothing of
+    // its output for longest, of those for whom that is `least_stuck_ms` or more; the one whose request has been
+    // arriving for longest, of all listeners. False when there is none.
+    bool end_stuck_output(std::uint32_t least_stuck_ms, const Connection* except);
+    bool end_oldest_arrival();
+    // Numbers requests in the order in which they began to arrive, on whatever listener.
+    [[nodiscard]] std::uint64_t number_arrival() { return next_arrival_++; }
+    // Sees to it, as far as that helps, that output of `connection` finds so many blocks.
+    void make_output_room(std::size_t blocks, const Connection& connection);
 
     // A new connection: takes a slot, reads and answers at once if bytes are there, and registers only what stays
     // open. With a `refusal` it says just that and lingers. Takes over `fd`, also when it fails.
@@ -114,6 +127,7 @@ private:
 
     void make_ready(Connection& connection);
     void make_starved(Connection& connection);
+    void end_starvation(Connection& connection);
     void make_dirty(Connection& connection);
     void make_closed(Connection& connection);
     [[nodiscard]] int choose_timeout(int max_wait_ms) const;
@@ -163,8 +177,10 @@ private:
     std::uint32_t refused_open_ = 0;
     std::uint32_t offloads_in_flight_ = 0;
     std::uint64_t body_memory_bytes_ = 0;
+    std::uint64_t next_arrival_ = 0;
     bool messages_left_ = false;
     bool draining_ = false;
+    bool cut_ = false;  // the drain's time was up
     bool stopped_ = false;
     std::uint32_t drain_deadline_ms_ = 0;
     std::atomic<std::uint8_t> stop_requested_{0};  // 1: drain, 2: cut

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 
@@ -30,6 +31,9 @@ struct Server::State {
     // Asked for by any thread, also while another is in `run`.
     std::array<std::atomic<std::uint16_t>, kListenerLimit> ports{};
     std::array<std::atomic<bool>, kListenerLimit> bound{};  // and so, of a Unix socket, its file is ours
+    // Guards what `stop` from another thread would see half made: the list of reactors while it is filled or emptied. Never
+    // held while anything waits.
+    std::mutex stop_mutex;
     // The pool's threads post to the reactors, so `wait` ends it first; its queue refers to nothing after that.
     std::unique_ptr<OffloadPool> offload;
     std::vector<std::unique_ptr<Reactor>> reactors;
@@ -47,6 +51,7 @@ struct Server::State {
     void wait_for(platform::StopSignals& signals);
     void wait();
     void give_up();
+    void forget_reactors();
     void log(LogLevel level, const std::string& line) const {
         if (config.log) {
             config.log(level, line);
@@ -108,14 +113,17 @@ Result<void> Server::State::prepare() {
         }
     }
     const unsigned count = config.reactors != 0 ? config.reactors : platform::usable_core_count();
-    reactors.clear();
+    forget_reactors();
     offload = std::make_unique<OffloadPool>(config.offload_threads, std::size_t{count} * config.offload_limit);
+    std::vector<std::unique_ptr<Reactor>> made;
     for (unsigned i = 0; i < count; ++i) {
-        reactors.push_back(std::make_unique<Reactor>(config, i, offload.get()));
-        if (auto opened = reactors.back()->open(); !opened.ok()) {
+        made.push_back(std::make_unique<Reactor>(config, i, offload.get()));
+        if (auto opened = made.back()->open(); !opened.ok()) {
             return opened;
         }
     }
+    const std::lock_guard lock(stop_mutex);
+    reactors = std::move(made);
     return {};
 }
 
@@ -206,7 +214,13 @@ void Server::State::give_up() {
     request_stop(true);
     wait();
     running.store(0, std::memory_order_relaxed);  // one may be counted whose thread could not be had
-    reactors.clear();
+    forget_reactors();
+}
+
+void Server::State::forget_reactors() {
+    std::vector<std::unique_ptr<Reactor>> former;
+    const std::lock_guard lock(stop_mutex);
+    former.swap(reactors);
 }
 
 void Server::stop() { state_->request_stop(false); }
@@ -215,6 +229,7 @@ void Server::stop_now() { state_->request_stop(true); }
 
 // The files of Unix sockets go first, while their sockets still listen: what has that name afterwards is another server's.
 void Server::State::request_stop(bool cut) {
+    const std::lock_guard lock(stop_mutex);
     for (std::size_t i = 0; i < listeners.size() && i < kListenerLimit; ++i) {
         if (bound[i].exchange(false)) {
             platform::remove_socket_file(target_of(listeners[i]));

@@ -9,6 +9,8 @@
 //    a descriptor that was closed in the same batch is dropped by its receiver, by comparison.
 //  * `hangup`: the peer has finished sending. What it sent can still be read, and it may still read.
 //    `error`: the peer is gone (reset, or both directions shut). Both come with `readable`.
+//  * `urgent`: out-of-band data is among what can be read. It stays in line (SO_OOBINLINE), but a receive stops short of
+//    it, so a short read then does not mean that there is no more (man 7 tcp). Comes with `readable`.
 //  * A wake-up is no event: `wait` reports it apart, once however often `wake` was called before it.
 //
 // A completion backend fits behind the same contract: an event may then bring bytes with it, and a send
@@ -32,6 +34,7 @@ struct PollEvent {
     bool writable = false;
     bool hangup = false;
     bool error = false;
+    bool urgent = false;
 };
 
 struct PollResult {

@@ -63,7 +63,7 @@ int Poller::add(int fd, std::uint64_t token) {
         return EINVAL;
     }
     epoll_event event{};
-    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET;
     event.data.u64 = token;
     return ::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : errno;
 }
@@ -114,10 +114,11 @@ PollEvent translate(const epoll_event& event) {
     const std::uint32_t bits = event.events;
     PollEvent result;
     result.token = event.data.u64;
-    result.readable = (bits & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    result.readable = (bits & (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
     result.writable = (bits & EPOLLOUT) != 0;
     result.hangup = (bits & (EPOLLRDHUP | EPOLLHUP)) != 0;
     result.error = (bits & (EPOLLHUP | EPOLLERR)) != 0;
+    result.urgent = (bits & EPOLLPRI) != 0;
     return result;
 }
 

@@ -300,8 +300,8 @@ int listen_tcp(const ListenTarget& target, const SocketAddress& address, int* fd
     return 0;
 }
 
-// Accepted sockets inherit these, which saves a call for each. Out-of-band bytes stay in the stream, so that
-// none of them ends a read early: a short read then means that the socket is empty (man 7 tcp, SO_OOBINLINE).
+// Accepted sockets inherit these, which saves a call for each. Out-of-band bytes stay in the stream, where
+// they belong to nobody else; that they end a read early, the poller tells (man 7 tcp, SO_OOBINLINE).
 int set_tcp_options(int fd, const ListenTarget& target, int family) {
     int code = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (code == 0 && family == AF_INET6) {

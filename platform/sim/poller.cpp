@@ -116,7 +116,7 @@ PollResult Poller::wait(int) {
         if (!now.any()) {
             continue;
         }
-        buffers_->events[count++] = {registration.token, now.readable, now.writable, now.hangup, now.error};
+        buffers_->events[count++] = {registration.token, now.readable, now.writable, now.hangup, now.error, false};
     }
     return {
         .events = std::span(buffers_->events).first(count), .woken = state.woken.exchange(false), .error = 0};

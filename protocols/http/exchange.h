@@ -61,6 +61,7 @@ public:
     // Takes the message's bytes out of the input.
     void consume_message();
     void release_body();
+    [[nodiscard]] std::uint64_t body_memory_bytes() const { return heap_capacity_; }
 
     // The parser's reports. Each returns 0 or the status to refuse with.
     [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
@@ -96,6 +97,7 @@ public:
     Exchange* arriving_next = nullptr;
     Exchange* arriving_previous = nullptr;
     bool in_arriving_list = false;
+    std::uint64_t arrival = 0;  // Reactor::number_arrival
     std::uint32_t phase_deadline_ms = 0;
     // What the path's other methods are, where no route was found.
     std::string_view allow;

@@ -30,7 +30,7 @@ void Http1::on_input(Connection& connection) {
                 break;
             }
             exchange = Exchange::try_create(*this, connection);
-            if (exchange == nullptr && on_memory_pressure()) {
+            if (exchange == nullptr && reactor().end_oldest_arrival()) {
                 exchange = Exchange::try_create(*this, connection);  // in the page that came back
             }
             if (exchange == nullptr) {
@@ -271,6 +271,8 @@ void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
         .head_only = exchange.request().method() == Method::head,
         .date_field = reactor().date_field(),
     };
+    const bool copied = body.kind == ResponseBody::Kind::copied;
+    reactor().make_output_room((copied ? body.bytes.size() / OutputQueue::kMaxReserveBytes : 0) + 2, connection);
     if (!write_response(connection.output(), reactor().blocks(), exchange.response(), framing, body)) {
         reactor().count().output_refused.add();
         connection.close();
@@ -320,8 +322,14 @@ void Http1::start_arriving(Exchange& exchange, std::uint32_t timeout_ms) {
     exchange.arriving_previous = arriving_last_;
     (arriving_last_ != nullptr ? arriving_last_->arriving_next : arriving_first_) = &exchange;
     arriving_last_ = &exchange;
+    exchange.arrival = reactor().number_arrival();
     exchange.phase_deadline_ms = reactor().now_ms() + timeout_ms;
-    exchange.connection()->set_deadline_in(timeout_ms);
+    Connection& connection = *exchange.connection();
+    if (connection.can_send() || connection.output().empty()) {
+        connection.set_deadline_in(timeout_ms);
+    } else {
+        connection.tighten_deadline_in(timeout_ms);  // the write deadline stands
+    }
 }
 
 void Http1::stop_arriving(Exchange& exchange) {
@@ -343,11 +351,23 @@ void Http1::on_deadline(Connection& connection) {
     if (exchange != nullptr && exchange->arriving() && left <= 0) {
         reactor().count().timeouts.add();
         refuse(*exchange, 408);  // behind answers that are still on their way
+    } else if (exchange == nullptr && connection.starved()) {
+        refuse_unread(connection);
     } else if (exchange == nullptr || blocked) {
         reactor().count().timeouts.add();
         connection.close();  // idle, or the peer has taken nothing for the whole of the write timeout
     } else if (exchange->arriving()) {
         connection.set_deadline_in(static_cast<std::uint32_t>(left));
+    }
+}
+
+// It has waited for an input block for too long: what it asks is not known, only that it cannot be served.
+void Http1::refuse_unread(Connection& connection) {
+    reactor().count().request_errors.add();
+    if (connection.output().try_append_external(reactor().blocks(), refusal_text(), nullptr, nullptr)) {
+        connection.finish(Linger::yes);
+    } else {
+        connection.close();
     }
 }
 
@@ -359,28 +379,41 @@ void Http1::on_close(Connection& connection) {
     }
 }
 
-bool Http1::on_memory_pressure() {
-    if (arriving_first_ == nullptr) {
-        return false;
-    }
+std::uint64_t Http1::oldest_arrival() const {
+    return arriving_first_ != nullptr ? arriving_first_->arrival : kNoArrival;
+}
+
+void Http1::end_oldest_arrival() {
     Connection& connection = *arriving_first_->connection();
     refuse(*arriving_first_, 503);
     connection.flush_later();
-    return true;
 }
 
 bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
-    while (arriving_first_ != nullptr && arriving_first_ != &wanting) {
-        on_memory_pressure();
-        if (reactor().try_take_body_memory(bytes)) {
-            return true;
-        }
+    std::uint64_t held = 0;
+    for (const Exchange* other = arriving_first_; other != nullptr; other = other->arriving_next) {
+        held += other != &wanting ? other->body_memory_bytes() : 0;
     }
-    return false;
+    if (held + reactor().free_body_memory() < bytes) {
+        return false;
+    }
+    for (Exchange* other = arriving_first_; other != nullptr && !reactor().try_take_body_memory(bytes);) {
+        Exchange* const next = other->arriving_next;
+        if (other != &wanting && other->body_memory_bytes() > 0) {
+            Connection& connection = *other->connection();
+            refuse(*other, 503);
+            connection.flush_later();
+            if (next == nullptr) {
+                return reactor().try_take_body_memory(bytes);
+            }
+        }
+        other = next;
+    }
+    return true;
 }
 
 void Http1::on_drain(Connection& connection) {
-    if (exchange_of(connection) != nullptr || !connection.input().empty()) {
+    if (exchange_of(connection) != nullptr || !connection.input().empty() || connection.may_receive_more()) {
         return;  // its next answer says that the connection ends
     }
     if (connection.output().empty()) {

@@ -27,7 +27,8 @@ public:
     void on_drained(Connection& connection) override;
     void on_deadline(Connection& connection) override;
     void on_close(Connection& connection) override;
-    bool on_memory_pressure() override;
+    [[nodiscard]] std::uint64_t oldest_arrival() const override;
+    void end_oldest_arrival() override;
     void on_drain(Connection& connection) override;
 
     void send_response(Exchange& exchange, const ResponseBody& body) override;
@@ -37,8 +38,8 @@ public:
     [[nodiscard]] const RouteTable& routes() const { return *routes_; }
     // A handler's coroutine has run on: it may have answered, and it may be done.
     void task_advanced(Exchange& exchange);
-    // Ends other requests that are still arriving until so much body memory is free, and takes it. False when they do
-    // not have it.
+    // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is free, and
+    // takes it. False, with none ended, when that would not be enough.
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
     static void close_file(int fd);
     void log_about(Exchange& exchange, std::string_view text) const;
@@ -73,6 +74,7 @@ private:
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
     void answer_for_thrown(Exchange& exchange);
 
+    void refuse_unread(Connection& connection);
     void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);
     void stop_arriving(Exchange& exchange);
     void rearm(Connection& connection);

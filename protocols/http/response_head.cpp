@@ -38,6 +38,16 @@ static_assert(kResponseFieldsLimitBytes + 512 <= OutputQueue::kMaxReserveBytes, 
 
 namespace {
 
+constexpr std::string_view kRefusal =
+    "HTTP/1.1 503 Service Unavailable\r\n"
+    "Connection: close\r\n"
+    "Retry-After: 1\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    "Content-Length: 46\r\n"
+    "\r\n"
+    "The server is full at the moment; try again.\r\n";
+static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
+
 [[nodiscard]] char* put(char* out, std::string_view text) {
     std::memcpy(out, text.data(), text.size());
     return out + text.size();
@@ -65,6 +75,8 @@ void drop_body(const ResponseBody& body) {
 }
 
 }  // namespace
+
+std::string_view refusal_text() { return kRefusal; }
 
 bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,
                     const ResponseFraming& framing, const ResponseBody& body) {

@@ -19,6 +19,9 @@ struct ResponseFraming {
     std::string_view date_field;  // "Date: …\r\n"
 };
 
+// A whole 503 for a client whose request is not even read. Lives for ever.
+[[nodiscard]] std::string_view refusal_text();
+
 // Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
 // be closed.
 [[nodiscard]] bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,

@@ -135,6 +135,7 @@ public:
     }
 
     void send(std::string_view bytes) { far_send(socket_.get(), bytes); }
+    void send_urgent(char byte) { REQUIRE(::send(socket_.get(), &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1); }
     // A whole answer, or one with status 0 when the connection ends before or the time is over.
     [[nodiscard]] Answer receive();
     [[nodiscard]] Answer ask(std::string_view path, std::string_view fields = {}) {
