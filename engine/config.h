@@ -61,6 +61,9 @@ struct Config {
     std::uint32_t head_timeout_ms = 10'000;
     // From the end of the head to the end of the body.
     std::uint32_t body_timeout_ms = 30'000;
+    // A body may take that time, and a second more for each so many bytes that have come: a client that is merely slow is
+    // not cut, one that sends a byte now and then is. Twice the speed of a modem.
+    std::uint32_t body_rate_min_bytes_per_s = 10'000;
     // Without any progress while output waits for the peer.
     std::uint32_t write_timeout_ms = 30'000;
     // How long, and how many bytes, a connection that was refused or told to close is read and thrown away so

@@ -113,8 +113,9 @@ void Connection::give_back_input() {
 
 void Connection::flush() {
     send_some();
-    if (state_ == ConnectionState::open && output_.empty() && has(kPaused)) {
-        protocol_->on_drained(*this);  // it may wait for room, and no edge comes for what was never refused
+    if (state_ == ConnectionState::open && output_.empty() && has(kWantsRoom)) {
+        flags_ &= static_cast<std::uint8_t>(~kWantsRoom);
+        protocol_->on_drained(*this);  // no edge comes for what was never refused
     }
 }
 
@@ -223,6 +224,12 @@ void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
 void Connection::resume_reading() {
     flags_ &= static_cast<std::uint8_t>(~kPaused);
     if (state_ == ConnectionState::open) {
+        reactor().make_ready(*this);
+    }
+}
+
+void Connection::come_back() {
+    if (state_ == ConnectionState::open || state_ == ConnectionState::closing) {
         reactor().make_ready(*this);
     }
 }

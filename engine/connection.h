@@ -79,6 +79,10 @@ public:
     // Reads on at the next turn, also when only the input's rest is there to be looked at.
     void resume_reading();
 
+    // Calls on_drained when all of the output has left, also when the kernel has refused none of it.
+    void want_room() { flags_ |= kWantsRoom; }
+    // The reactor comes back to this connection in the next turn: sends, and looks at the input again.
+    void come_back();
     // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none.
     void set_deadline_in(std::uint32_t delay_ms);
     // The same, but an earlier deadline stays.
@@ -112,6 +116,7 @@ private:
         kStarved = 16,   // on the starved list, by the ready links
         kLinger = 32,    // finish() asked for it
         kRefused = 64,   // over the limit: counts among the refusals, not the connections
+        kWantsRoom = 128,
     };
 
     // The steps of a turn; called by the reactor.

@@ -32,6 +32,14 @@ public:
     // Hands a whole response over to the connection's output. Called once for an exchange, with its head hooks run.
     virtual void send_response(Exchange& exchange, const ResponseBody& body) = 0;
 
+    // The same in parts. `length`: what is announced, or kNoLength. The head hooks have run; true when the body is chunked.
+    static constexpr std::uint64_t kNoLength = ~std::uint64_t{0};
+    virtual bool begin_response(Exchange& exchange, std::uint64_t length) = 0;
+    // As much of `bytes` as the output has room for; returns how many.
+    virtual std::size_t write_piece(Exchange& exchange, std::string_view bytes, bool chunked) = 0;
+    // `trailers`: whole lines, empty without any.
+    virtual void end_response(Exchange& exchange, std::string_view trailers) = 0;
+
 protected:
     ~Codec() = default;
 };

@@ -42,7 +42,7 @@ Exchange* Exchange::try_create(Http1& http, Connection& connection) {
 
 Exchange::Exchange(Http1& http, Connection& connection, std::byte* page)
     : arena_(http.reactor().pages(), page, sizeof(Exchange)), http_(http), connection_(&connection), parser_(*this),
-      response_(*this), request_(arena_) {
+      response_(*this), request_(arena_, *this) {
     request_.peer_ = connection.peer();
 }
 
@@ -113,10 +113,11 @@ unsigned Exchange::make_room() {
 
 unsigned Exchange::body_arrived(const char* data, std::size_t size) {
     const std::size_t before = request_.body_.size();
-    if (before + size > http_.reactor().config().body_limit_bytes) {
+    received_body_bytes_ += size;
+    if (received_body_bytes_ > body_limit_bytes()) {
         return 413;
     }
-    if (heap_body_ != nullptr) {
+    if (heap_body_ != nullptr && !streams_body()) {
         if (const unsigned status = grow_body(before + size); status != 0) {
             return status;
         }
@@ -154,7 +155,7 @@ unsigned Exchange::grow_body(std::size_t wanted) {
     }
     Reactor& reactor = http_.reactor();
     std::uint64_t capacity = std::max<std::uint64_t>(wanted, heap_capacity_ * 2);
-    capacity = std::min(capacity, std::max<std::uint64_t>(wanted, reactor.config().body_limit_bytes));
+    capacity = std::min(capacity, std::max<std::uint64_t>(wanted, body_limit_bytes()));
     const std::uint64_t more = capacity - heap_capacity_;
     if (!reactor.try_take_body_memory(more) && !http_.make_body_memory(*this, more)) {
         return 503;
@@ -199,7 +200,10 @@ unsigned Exchange::head_arrived(std::string_view target, unsigned major, unsigne
     if (const unsigned status = check_framing(); status != 0) {
         return status;
     }
-    return find_route(target);
+    if (const unsigned status = find_route(target); status != 0) {
+        return status;
+    }
+    return content_length_ > body_limit_bytes() ? 413 : 0;
 }
 
 unsigned Exchange::check_fields() {
@@ -257,7 +261,7 @@ unsigned Exchange::check_framing() {
             return 400;
         }
     }
-    return content_length_ > http_.reactor().config().body_limit_bytes ? 413 : 0;
+    return 0;
 }
 
 bool Exchange::chunked_comes_last() const {

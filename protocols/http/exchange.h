@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "penstock/engine/arena.h"
 #include "penstock/engine/task.h"
@@ -21,6 +22,7 @@ namespace penstock {
 
 class Connection;
 class Http1;
+class ResponseWrite;
 struct Route;
 
 //   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
@@ -71,6 +73,46 @@ public:
     // The client's wish, by version and Connection field. Known when the head has arrived.
     [[nodiscard]] bool client_keeps_alive() const { return client_keeps_alive_; }
 
+    // What the route allows a body.
+    [[nodiscard]] std::uint64_t body_limit_bytes() const;
+    [[nodiscard]] std::uint32_t body_timeout_ms() const;
+
+    // ---- A body that its handler reads piece by piece ----
+
+    // The handler is a coroutine: it starts when the head is complete and asks for the body itself.
+    [[nodiscard]] bool streams_body() const;
+    enum class BodyStep : std::uint8_t { piece, end, wait };
+    // Lets go of the piece before and makes the next one, `request().body()`, of what has arrived.
+    [[nodiscard]] BodyStep next_piece();
+    // No piece can be had now: `reader` is resumed when there is one, or the body ends.
+    void wait_for_body(std::coroutine_handle<> reader);
+    [[nodiscard]] bool waits_for_body() const { return static_cast<bool>(body_reader_); }
+    void resume_body_reader();
+    // From here on the peer's time for the body runs.
+    void begin_body_wait();
+    // The body cannot be had: the status to refuse with, or 0.
+    [[nodiscard]] unsigned body_error() const { return body_error_; }
+    void set_body_error(unsigned status) { body_error_ = static_cast<std::uint16_t>(status); }
+    // Keeps a piece, behind those kept before, beyond the next one. 0, or 503.
+    [[nodiscard]] unsigned keep_piece(std::string_view piece);
+    // All pieces that were kept become the body.
+    void show_kept_body() { request_.body_ = {heap_body_, kept_bytes_}; }
+    // Reads over what has arrived, so that the connection can go on when that was all.
+    void skip_arrived_body();
+    // The time that the peer still has for its next bytes: a fixed one, and more for each byte that came.
+    [[nodiscard]] std::uint32_t body_time_left_ms() const;
+
+    // ---- A response that its handler writes piece by piece ----
+
+    // `writer` is resumed when the output has room again.
+    void wait_for_room(ResponseWrite* writer);
+    [[nodiscard]] ResponseWrite* writer() const { return writer_; }
+    [[nodiscard]] bool output_is_full() const;
+    // To the codec, unless the connection has gone.
+    [[nodiscard]] bool begin_response(std::uint64_t length);
+    [[nodiscard]] std::size_t write_piece(std::string_view bytes);
+    void end_response(std::string_view trailers);
+
     // Starts and continues the handler's coroutine.
     void start_task();
     [[nodiscard]] bool task_done() const { return task_.done(); }
@@ -116,6 +158,7 @@ private:
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
+    void let_go_of_piece();
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
 
@@ -130,11 +173,20 @@ private:
     bool done_hooks_run_ = false;
     bool client_keeps_alive_ = false;
     std::uint64_t content_length_ = 0;
+    std::uint64_t received_body_bytes_ = 0;
+    std::coroutine_handle<> body_reader_;
+    ResponseWrite* writer_ = nullptr;
+    std::uint32_t body_wait_begin_ms_ = 0;
+    std::uint32_t body_waited_ms_ = 0;
+    std::uint16_t body_error_ = 0;
+    bool body_time_runs_ = false;
+    bool response_chunked_ = false;
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
     std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange
     char* heap_body_ = nullptr;           // counted against the reactor's body memory
     std::uint64_t heap_capacity_ = 0;
+    std::uint64_t kept_bytes_ = 0;
     Response response_;
     Request request_;  // last: its field table is the part that stays untouched
 };

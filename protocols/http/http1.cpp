@@ -23,6 +23,7 @@ void Http1::on_input(Connection& connection) {
             }
             if (output_is_full(connection)) {
                 connection.pause_reading();  // on_drained goes on
+                connection.want_room();
                 break;
             }
             if (requests == kRequestsPerTurn) {
@@ -39,6 +40,10 @@ void Http1::on_input(Connection& connection) {
                 return;
             }
             connection.set_session(exchange);
+        }
+        if (exchange->waits_for_body()) {
+            feed_body(*exchange);
+            break;
         }
         if (!exchange->arriving() || !advance(*exchange)) {
             break;
@@ -58,11 +63,11 @@ bool Http1::advance(Exchange& exchange) {
     switch (exchange.parse()) {
         case Http1Parser::Outcome::need_more: return wait_for_more(exchange);
         case Http1Parser::Outcome::failed: refuse(exchange, exchange.parser().error_status()); return true;
-        case Http1Parser::Outcome::complete: break;
+        case Http1Parser::Outcome::head: break;
+        case Http1Parser::Outcome::complete: exchange.message_complete = true; break;
     }
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::handling);
-    exchange.message_complete = true;
     return dispatch(exchange);
 }
 
@@ -80,6 +85,7 @@ bool Http1::wait_for_more(Exchange& exchange) {
         if (exchange.state() == ExchangeState::head) {
             exchange.change_state(ExchangeState::body);
             stop_arriving(exchange);
+            exchange.begin_body_wait();
         }
         if (exchange.route() == nullptr) {
             stop_arriving(exchange);
@@ -96,8 +102,8 @@ bool Http1::wait_for_more(Exchange& exchange) {
         return true;
     }
     if (!exchange.in_arriving_list) {
-        const Config& config = reactor().config();
-        start_arriving(exchange, exchange.state() == ExchangeState::head ? config.head_timeout_ms : config.body_timeout_ms);
+        start_arriving(exchange, exchange.state() == ExchangeState::head ? reactor().config().head_timeout_ms
+                                                                         : exchange.body_time_left_ms());
     }
     return false;
 }
@@ -111,7 +117,9 @@ bool Http1::dispatch(Exchange& exchange) {
     }
     call_handler(exchange);
     if (exchange.has_task() && !exchange.task_done()) {
-        exchange.connection()->pause_reading();  // until the task ends
+        if (!exchange.waits_for_body()) {
+            exchange.connection()->pause_reading();  // until it asks for more, or ends
+        }
         return false;
     }
     finish_answer(exchange);
@@ -145,6 +153,9 @@ void Http1::finish_answer(Exchange& exchange) {
         guard(exchange, [&exchange] { std::rethrow_exception(exchange.task().exception()); });
         answer_for_thrown(exchange);
     }
+    if (exchange.response().streaming()) {
+        exchange.response().end();
+    }
     if (exchange.response().answered() || !exchange.connection()->is_open()) {
         return;
     }
@@ -166,6 +177,9 @@ void Http1::task_advanced(Exchange& exchange) {
         end_exchange(exchange);
         connection.resume_reading();  // what was pipelined behind it
     } else {
+        if (!exchange.waits_for_body()) {
+            connection.pause_reading();
+        }
         rearm(connection);
     }
     connection.flush_later();
@@ -207,6 +221,7 @@ void Http1::answer_with_text(Exchange& exchange, unsigned status) {
 
 void Http1::answer_for_thrown(Exchange& exchange) {
     if (exchange.response().answered()) {
+        exchange.response().cut();
         exchange.must_close = true;
     } else {
         exchange.response().clear();
@@ -262,15 +277,9 @@ Linger Http1::linger_for(Exchange& exchange) const {
 
 void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     Connection& connection = *exchange.connection();
-    const bool keep = exchange.message_complete && !exchange.must_close && exchange.client_keeps_alive() &&
-                      !exchange.response().wants_close() && !reactor().draining();
-    exchange.must_close = !keep;
-    const ResponseFraming framing{
-        .keep_alive = keep,
-        .say_keep_alive = keep && exchange.request().minor_version() == 0,
-        .head_only = exchange.request().method() == Method::head,
-        .date_field = reactor().date_field(),
-    };
+    ResponseFraming framing = decide_framing(exchange);
+    framing.has_body = body.kind != ResponseBody::Kind::none;
+    framing.length = body.size();
     const bool copied = body.kind == ResponseBody::Kind::copied;
     reactor().make_output_room((copied ? body.bytes.size() / OutputQueue::kMaxReserveBytes : 0) + 2, connection);
     if (!write_response(connection.output(), reactor().blocks(), exchange.response(), framing, body)) {
@@ -279,11 +288,33 @@ void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     }
 }
 
+// Whether the connection goes on behind this response. It cannot while an unknown part of the request's body is on
+// its way; what of it has arrived already is read over.
+ResponseFraming Http1::decide_framing(Exchange& exchange) {
+    if (!exchange.message_complete && exchange.streams_body() && !exchange.must_close) {
+        exchange.skip_arrived_body();
+    }
+    const bool keep = exchange.message_complete && !exchange.must_close && exchange.client_keeps_alive() &&
+                      !exchange.response().wants_close() && !reactor().draining();
+    exchange.must_close = !keep;
+    return {
+        .keep_alive = keep,
+        .say_keep_alive = keep && exchange.request().minor_version() == 0,
+        .head_only = exchange.request().method() == Method::head,
+        .date_field = reactor().date_field(),
+    };
+}
+
 void Http1::close_file(int fd) { platform::close_descriptor(fd); }
 
 // ---- Waiting -------------------------------------------------------------------------------------------
 
 void Http1::on_drained(Connection& connection) {
+    if (Exchange* const exchange = exchange_of(connection); exchange != nullptr && exchange->writer() != nullptr) {
+        if (feed_writer(*exchange)) {
+            return;  // its task has run on, and has seen to the rest
+        }
+    }
     const Exchange* const exchange = exchange_of(connection);
     if (connection.reading_paused() && !output_is_full(connection) &&
         (exchange == nullptr || exchange->arriving())) {
@@ -296,10 +327,18 @@ void Http1::on_drained(Connection& connection) {
     // The peer took something: the write timeout begins anew, within what the request's phase has left.
     std::uint32_t delay_ms = reactor().config().write_timeout_ms;
     if (exchange != nullptr && exchange->in_arriving_list) {
-        const std::int32_t left = static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms());
-        delay_ms = std::min(delay_ms, static_cast<std::uint32_t>(std::max(left, 1)));
+        delay_ms = std::min(delay_ms, std::max(time_left_ms(*exchange), 1u));
     }
     connection.set_deadline_in(delay_ms);
+}
+
+// Of the phase in which the request is still arriving.
+std::uint32_t Http1::time_left_ms(const Exchange& exchange) const {
+    if (exchange.state() != ExchangeState::head) {
+        return exchange.body_time_left_ms();
+    }
+    const auto left = static_cast<std::int32_t>(exchange.phase_deadline_ms - reactor().now_ms());
+    return left > 0 ? static_cast<std::uint32_t>(left) : 0;
 }
 
 // One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the
@@ -311,6 +350,8 @@ void Http1::rearm(Connection& connection) {
     const Exchange* const exchange = exchange_of(connection);
     if (exchange == nullptr) {
         connection.set_deadline_in(reactor().config().idle_timeout_ms);
+    } else if (exchange->waits_for_body()) {
+        connection.set_deadline_in(std::max(exchange->body_time_left_ms(), 1u));
     } else if (!exchange->arriving()) {
         connection.set_deadline_in(0);
     }
@@ -346,18 +387,27 @@ void Http1::stop_arriving(Exchange& exchange) {
 void Http1::on_deadline(Connection& connection) {
     Exchange* const exchange = exchange_of(connection);
     const bool blocked = !connection.can_send() && !connection.output().empty();
-    const std::int32_t left =
-        exchange != nullptr ? static_cast<std::int32_t>(exchange->phase_deadline_ms - reactor().now_ms()) : 0;
-    if (exchange != nullptr && exchange->arriving() && left <= 0) {
+    const bool waited_for = exchange != nullptr && exchange->in_arriving_list;
+    const std::uint32_t left = waited_for ? time_left_ms(*exchange) : 0;
+    if (waited_for && left == 0) {
         reactor().count().timeouts.add();
-        refuse(*exchange, 408);  // behind answers that are still on their way
+        give_way(*exchange, 408);  // behind answers that are still on their way
     } else if (exchange == nullptr && connection.starved()) {
         refuse_unread(connection);
     } else if (exchange == nullptr || blocked) {
         reactor().count().timeouts.add();
         connection.close();  // idle, or the peer has taken nothing for the whole of the write timeout
-    } else if (exchange->arriving()) {
-        connection.set_deadline_in(static_cast<std::uint32_t>(left));
+    } else if (waited_for) {
+        connection.set_deadline_in(left);
+    }
+}
+
+// A request that is still arriving is not waited for any longer.
+void Http1::give_way(Exchange& exchange, unsigned status) {
+    if (exchange.arriving()) {
+        refuse(exchange, status);
+    } else {
+        end_body(exchange, status);
     }
 }
 
@@ -385,7 +435,7 @@ std::uint64_t Http1::oldest_arrival() const {
 
 void Http1::end_oldest_arrival() {
     Connection& connection = *arriving_first_->connection();
-    refuse(*arriving_first_, 503);
+    give_way(*arriving_first_, 503);
     connection.flush_later();
 }
 
@@ -401,7 +451,7 @@ bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
         Exchange* const next = other->arriving_next;
         if (other != &wanting && other->body_memory_bytes() > 0) {
             Connection& connection = *other->connection();
-            refuse(*other, 503);
+            give_way(*other, 503);
             connection.flush_later();
             if (next == nullptr) {
                 return reactor().try_take_body_memory(bytes);

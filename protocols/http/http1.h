@@ -18,6 +18,7 @@
 namespace penstock {
 
 class RouteTable;
+struct ResponseFraming;
 
 class Http1 final : public Protocol, public Codec {
 public:
@@ -32,6 +33,9 @@ public:
     void on_drain(Connection& connection) override;
 
     void send_response(Exchange& exchange, const ResponseBody& body) override;
+    bool begin_response(Exchange& exchange, std::uint64_t length) override;
+    std::size_t write_piece(Exchange& exchange, std::string_view bytes, bool chunked) override;
+    void end_response(Exchange& exchange, std::string_view trailers) override;
 
     // ---- For its exchanges ----
 
@@ -42,6 +46,9 @@ public:
     // takes it. False, with none ended, when that would not be enough.
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
     static void close_file(int fd);
+    // A handler waits for more of its request's body.
+    void body_wanted(Exchange& exchange);
+    [[nodiscard]] bool output_is_full(Connection& connection) const;
     void log_about(Exchange& exchange, std::string_view text) const;
     // Runs a user's function; what it throws is logged and goes no further. False when it threw.
     template <class Function>
@@ -70,6 +77,11 @@ private:
     void refuse(Exchange& exchange, unsigned status);
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
+    [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
+    void feed_body(Exchange& exchange);
+    void end_body(Exchange& exchange, unsigned status);
+    [[nodiscard]] bool feed_writer(Exchange& exchange);
+    void give_way(Exchange& exchange, unsigned status);
     void end_exchange(Exchange& exchange);
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
     void answer_for_thrown(Exchange& exchange);
@@ -78,8 +90,7 @@ private:
     void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);
     void stop_arriving(Exchange& exchange);
     void rearm(Connection& connection);
-    [[nodiscard]] bool output_is_full(Connection& connection) const;
-
+    [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;
     Exchange* arriving_first_ = nullptr;
     Exchange* arriving_last_ = nullptr;

@@ -168,6 +168,9 @@ Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std:
         if (outcome != Outcome::complete) {
             return outcome;
         }
+        if (exchange_.streams_body() && (chunked_ || body_left_ > 0)) {
+            return Outcome::head;
+        }
     }
     return chunked_ ? parse_chunks(to, end) : parse_sized_body(to, end);
 }
@@ -291,7 +294,7 @@ Http1Parser::Outcome Http1Parser::parse_sized_body(std::size_t to, std::size_t* 
 }
 
 Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end) {
-    const Config& config = exchange_.http().reactor().config();
+    const BodyLimits limits{exchange_.body_limit_bytes(), exchange_.http().reactor().config().header_count_limit};
     while (*end < to && !chunks_.ended()) {
         const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(chunks_.data_left(), to - *end));
         std::size_t used = size;
@@ -300,7 +303,7 @@ Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end)
             status = exchange_.body_arrived(base_ + *end, size);
             chunks_.take_data(size);
         } else {
-            status = chunks_.read({base_ + *end, to - *end}, config, &used);
+            status = chunks_.read({base_ + *end, to - *end}, limits, &used);
         }
         if (status != 0) {
             return failed(status);
@@ -310,11 +313,11 @@ Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end)
     return chunks_.ended() ? Outcome::complete : Outcome::need_more;
 }
 
-unsigned ChunkFraming::read(std::string_view bytes, const Config& config, std::size_t* used) {
+unsigned ChunkFraming::read(std::string_view bytes, const BodyLimits& limits, std::size_t* used) {
     unsigned status = 0;
     std::size_t at = 0;
     while (status == 0 && at < bytes.size() && place_ != Place::data && place_ != Place::end) {
-        status = step(bytes[at++], config);
+        status = step(bytes[at++], limits);
     }
     *used = at;
     return status;
@@ -327,12 +330,12 @@ void ChunkFraming::take_data(std::size_t bytes) {
     }
 }
 
-unsigned ChunkFraming::step(char c, const Config& config) {
+unsigned ChunkFraming::step(char c, const BodyLimits& limits) {
     if (place_ < Place::extension_start) {
-        return step_size(c, config.body_limit_bytes);
+        return step_size(c, limits.body_bytes);
     }
     if (place_ >= Place::trailer_start) {
-        return step_trailer(c, config.header_count_limit);
+        return step_trailer(c, limits.trailer_count);
     }
     // Nobody reads extensions, so they may not cost more than the body does.
     return step_extension(c) && ++extension_bytes_ <= kIoBlockBytes + body_bytes_ ? 0 : 400;

@@ -15,8 +15,12 @@
 
 namespace penstock {
 
-struct Config;
 class Exchange;
+
+struct BodyLimits {
+    std::uint64_t body_bytes;
+    std::uint32_t trailer_count;
+};
 
 // What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is
 // checked; extensions and trailers are then dropped.
@@ -24,7 +28,7 @@ class ChunkFraming {
 public:
     // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status
     // to refuse with.
-    [[nodiscard]] unsigned read(std::string_view bytes, const Config& config, std::size_t* used);
+    [[nodiscard]] unsigned read(std::string_view bytes, const BodyLimits& limits, std::size_t* used);
     // So many bytes of the body come next, before any more framing.
     [[nodiscard]] std::uint64_t data_left() const { return place_ == Place::data ? size_ : 0; }
     void take_data(std::size_t bytes);
@@ -55,7 +59,7 @@ private:
         end,
     };
 
-    [[nodiscard]] unsigned step(char c, const Config& config);
+    [[nodiscard]] unsigned step(char c, const BodyLimits& limits);
     [[nodiscard]] unsigned step_size(char c, std::uint64_t body_limit);
     [[nodiscard]] bool step_extension(char c);
     [[nodiscard]] bool leave_element(char c, Place gap);
@@ -73,7 +77,8 @@ private:
 
 class Http1Parser {
 public:
-    enum class Outcome : std::uint8_t { need_more, complete, failed };
+    // head: the head is complete, and a handler that reads its body by itself is to be started.
+    enum class Outcome : std::uint8_t { need_more, head, complete, failed };
 
     explicit Http1Parser(Exchange& exchange);
     Http1Parser(const Http1Parser&) = delete;

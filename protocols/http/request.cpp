@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "penstock/engine/arena.h"
+#include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/target.h"
 
 namespace penstock {
@@ -20,6 +21,28 @@ std::string_view Request::query_parameter(std::string_view name) const {
     }
     return {};
 }
+
+BodyRead Request::read() { return BodyRead(exchange_); }
+
+Task<std::string_view> Request::read_all() {
+    const std::string_view first = co_await read();
+    if (exchange_.message_complete) {
+        co_return first;  // all of it, where it lies
+    }
+    for (std::string_view piece = first; !piece.empty(); piece = co_await read()) {
+        if (const unsigned status = exchange_.keep_piece(piece); status != 0) {
+            exchange_.set_body_error(status);  // the next read ends this coroutine
+        }
+    }
+    exchange_.show_kept_body();
+    co_return body_;
+}
+
+bool BodyRead::await_ready() { return exchange_.next_piece() != Exchange::BodyStep::wait; }
+
+void BodyRead::await_suspend(std::coroutine_handle<> reader) { exchange_.wait_for_body(reader); }
+
+std::string_view BodyRead::await_resume() { return exchange_.request().body(); }
 
 std::string_view Request::parameter(std::string_view name) const {
     for (std::size_t i = 0; i < parameter_count_; ++i) {

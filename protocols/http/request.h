@@ -4,17 +4,20 @@
 #pragma once
 
 #include <array>
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "penstock/engine/task.h"
 #include "penstock/platform/address.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace penstock {
 
 class Arena;
+class BodyRead;
 class Exchange;
 class Http1Parser;
 
@@ -54,8 +57,14 @@ public:
     [[nodiscard]] std::size_t header_count() const { return field_count_; }
     [[nodiscard]] HeaderField header_at(std::size_t index) const;
 
-    // The whole body.
+    // For a plain handler the whole body. For a coroutine the piece that `read` gave last, or all after `read_all`.
     [[nodiscard]] std::string_view body() const { return body_; }
+    // In a coroutine: `co_await request.read()` gives the next bytes of the body, valid until the next read, or an empty view
+    // at its end. Nothing more is received until they are asked for: that is how a slow handler slows its client. When the
+    // client leaves, breaks the framing or exceeds a limit, the coroutine is destroyed where it waits.
+    [[nodiscard]] BodyRead read();
+    // In a coroutine: the whole body, valid until the exchange ends. Counts against body_memory_limit_bytes.
+    [[nodiscard]] Task<std::string_view> read_all();
 
     [[nodiscard]] const PeerAddress& peer() const { return peer_; }
 
@@ -73,7 +82,7 @@ private:
     };
     static constexpr std::size_t kInlineFields = 24;
 
-    explicit Request(Arena& arena) : arena_(arena) {}
+    Request(Arena& arena, Exchange& exchange) : arena_(arena), exchange_(exchange) {}
     // `base` is the head's first byte for now. False when the arena has no room.
     [[nodiscard]] bool add_field(const Field& field, const char* base);
     // More than one field of that name has come.
@@ -86,6 +95,7 @@ private:
     }
 
     Arena& arena_;
+    Exchange& exchange_;
     const char* base_ = nullptr;  // the head's first byte
     std::array<Field, kInlineFields> inline_fields_;  // left as they are until used
     Field* fields_ = inline_fields_.data();
@@ -103,6 +113,18 @@ private:
     PeerAddress peer_;
     HeaderField* parameters_ = nullptr;
     std::size_t parameter_count_ = 0;
+};
+
+// What `Request::read` gives to co_await.
+class BodyRead {
+public:
+    explicit BodyRead(Exchange& exchange) : exchange_(exchange) {}
+    bool await_ready();
+    void await_suspend(std::coroutine_handle<> reader);
+    std::string_view await_resume();
+
+private:
+    Exchange& exchange_;
 };
 
 }  // namespace penstock

@@ -4,6 +4,7 @@
 // leaves: it is logged with the route, and the client gets 500 if nothing else was sent.
 #pragma once
 
+#include <coroutine>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,6 +16,7 @@ namespace penstock {
 
 class Arena;
 class Exchange;
+class ResponseWrite;
 struct ResponseBody;
 
 class Response {
@@ -50,10 +52,26 @@ public:
     // Ends the connection without an answer.
     void abort();
 
+    // ---- In a coroutine: a body written piece by piece ----
+
+    // What all calls of `write` will bring together. Without it the length is not announced: the body is chunked for
+    // HTTP/1.1 and ends with the connection for HTTP/1.0.
+    Response& content_length(std::uint64_t bytes);
+    // `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the output as there is room for
+    // them, which must live until it returns; waits while the client does not take what was written before. When the
+    // client leaves, the coroutine is destroyed where it waits.
+    [[nodiscard]] ResponseWrite write(std::string_view bytes);
+    // A field behind a chunked body (RFC 9110 §6.5); dropped where the body is not chunked.
+    Response& trailer(std::string_view name, std::string_view value);
+    // Ends a body written piece by piece; the end of the coroutine does it as well.
+    void end();
+
     // Whether one of the calls above has been made.
     [[nodiscard]] bool answered() const { return answered_; }
     // Whether a status was set.
     [[nodiscard]] bool status_set() const { return status_set_; }
+    // A body is being written piece by piece.
+    [[nodiscard]] bool streaming() const { return stream_ == Stream::open; }
     // The handler wants the connection to end with this response.
     [[nodiscard]] bool wants_close() const { return close_; }
     // Bytes of the body handed over; 0 before.
@@ -72,13 +90,21 @@ private:
 
     explicit Response(Exchange& exchange) : exchange_(exchange) {}
     [[nodiscard]] bool accept_field(std::string_view name, std::string_view value);
+    enum class Stream : std::uint8_t { none, open, ended };
+
+    friend class ResponseWrite;
     void deliver(const ResponseBody& body);
+    [[nodiscard]] bool begin_stream();
+    // Copies what the output has room for and returns the rest.
+    [[nodiscard]] std::string_view write_some(std::string_view bytes);
     void append(std::string_view name, std::string_view value);
     void remove(std::string_view name);
     void fail(const char* reason, std::string_view about);
     // Back to an empty 200, for the server's own answer in place of the handler's.
     void clear();
     void start_error();
+    // The rest of a body that is written piece by piece does not come.
+    void cut() { stream_ = Stream::ended; }
 
     Exchange& exchange_;
     Field* first_ = nullptr;
@@ -91,6 +117,31 @@ private:
     bool failed_ = false;
     bool close_ = false;
     bool has_content_type_ = false;
+    bool has_length_ = false;
+    bool chunked_ = false;
+    bool body_dropped_ = false;  // HEAD, 204, 304
+    Stream stream_ = Stream::none;
+    std::uint64_t length_ = 0;
+    Field* first_trailer_ = nullptr;
+};
+
+// What `Response::write` gives to co_await.
+class ResponseWrite {
+public:
+    ResponseWrite(Response& response, std::string_view bytes) : response_(response), rest_(bytes) {}
+    ResponseWrite(const ResponseWrite&) = delete;
+    ResponseWrite& operator=(const ResponseWrite&) = delete;
+    ~ResponseWrite();
+
+    bool await_ready();
+    void await_suspend(std::coroutine_handle<> writer);
+    void await_resume() const {}
+
+private:
+    friend class Http1;
+    Response& response_;
+    std::string_view rest_;
+    std::coroutine_handle<> writer_;
 };
 
 }  // namespace penstock

@@ -12,16 +12,12 @@ namespace penstock {
 // Knows the fields of a Response; writes heads.
 class ResponseHeadWriter {
 public:
-    ResponseHeadWriter(const Response& response, const ResponseFraming& framing, const ResponseBody& body)
-        : response_(response), framing_(framing), body_(body) {}
+    ResponseHeadWriter(const Response& response, const ResponseFraming& framing)
+        : response_(response), framing_(framing) {}
 
     // No less than `write` needs.
     [[nodiscard]] std::size_t size_bound() const {
         return kFixedBytes + status_line(response_.status_).size() + response_.field_bytes_;
-    }
-    // 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
-    [[nodiscard]] bool may_have_body() const {
-        return response_.status_ >= 200 && response_.status_ != 204 && response_.status_ != 304;
     }
     [[nodiscard]] char* write(char* out) const;
 
@@ -31,7 +27,6 @@ private:
 
     const Response& response_;
     const ResponseFraming& framing_;
-    const ResponseBody& body_;
 };
 
 static_assert(kResponseFieldsLimitBytes + 512 <= OutputQueue::kMaxReserveBytes, "a response's head fits one reserve");
@@ -77,11 +72,23 @@ void drop_body(const ResponseBody& body) {
 }  // namespace
 
 std::string_view refusal_text() { return kRefusal; }
+// 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
+bool may_have_body(unsigned status) { return status >= 200 && status != 204 && status != 304; }
+
+bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response, const ResponseFraming& framing) {
+    const ResponseHeadWriter writer(response, framing);
+    const std::span<char> room = output.try_reserve(blocks, writer.size_bound());
+    if (room.empty()) {
+        return false;
+    }
+    output.commit(static_cast<std::size_t>(writer.write(room.data()) - room.data()));
+    return true;
+}
 
 bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,
                     const ResponseFraming& framing, const ResponseBody& body) {
-    const ResponseHeadWriter writer(response, framing, body);
-    const bool with_body = writer.may_have_body() && !framing.head_only && body.size() > 0;
+    const ResponseHeadWriter writer(response, framing);
+    const bool with_body = may_have_body(response.status()) && !framing.head_only && body.size() > 0;
     const std::string_view bytes = body.kind == ResponseBody::Kind::owned ? std::string_view(*body.owned) : body.bytes;
     const std::size_t head_bound = writer.size_bound();
     const bool behind_head = with_body && body.kind != ResponseBody::Kind::file &&
@@ -114,13 +121,17 @@ char* ResponseHeadWriter::write(char* out) const {
         out = put(out, field->value);
         out = put(out, "\r\n");
     }
-    if (may_have_body()) {
-        if (!response_.has_content_type_ && body_.kind != ResponseBody::Kind::none) {
+    if (may_have_body(response_.status_)) {
+        if (!response_.has_content_type_ && framing_.has_body) {
             out = put(out, "Content-Type: text/plain; charset=utf-8\r\n");
         }
-        out = put(out, "Content-Length: ");
-        out = std::to_chars(out, out + 20, body_.size()).ptr;
-        out = put(out, "\r\n");
+        if (framing_.chunked) {
+            out = put(out, "Transfer-Encoding: chunked\r\n");
+        } else if (framing_.has_length) {
+            out = put(out, "Content-Length: ");
+            out = std::to_chars(out, out + 20, framing_.length).ptr;
+            out = put(out, "\r\n");
+        }
     }
     if (!framing_.keep_alive) {
         out = put(out, "Connection: close\r\n");

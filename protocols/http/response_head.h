@@ -17,10 +17,18 @@ struct ResponseFraming {
     bool say_keep_alive = false;  // HTTP/1.0 must be told (RFC 9112 §9.3)
     bool head_only = false;       // the request was HEAD
     std::string_view date_field;  // "Date: …\r\n"
+    bool has_body = true;  // not even an empty one: no Content-Type is needed
+    bool chunked = false;
+    bool has_length = true;
+    std::uint64_t length = 0;
 };
 
 // A whole 503 for a client whose request is not even read. Lives for ever.
 [[nodiscard]] std::string_view refusal_text();
+// The head of a response whose body follows in parts; `length` or chunked, or neither (until the connection ends).
+[[nodiscard]] bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response,
+                              const ResponseFraming& framing);
+[[nodiscard]] bool may_have_body(unsigned status);
 
 // Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
 // be closed.

@@ -41,40 +41,42 @@ Router::~Router() = default;
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 
-Router& Router::get(std::string_view pattern, Handler handler) {
-    return route(Method::get, pattern, std::move(handler));
+Router& Router::get(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::get, pattern, std::move(handler), options);
 }
 
-Router& Router::head(std::string_view pattern, Handler handler) {
-    return route(Method::head, pattern, std::move(handler));
+Router& Router::head(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::head, pattern, std::move(handler), options);
 }
 
-Router& Router::post(std::string_view pattern, Handler handler) {
-    return route(Method::post, pattern, std::move(handler));
+Router& Router::post(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::post, pattern, std::move(handler), options);
 }
 
-Router& Router::put(std::string_view pattern, Handler handler) {
-    return route(Method::put, pattern, std::move(handler));
+Router& Router::put(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::put, pattern, std::move(handler), options);
 }
 
-Router& Router::del(std::string_view pattern, Handler handler) {
-    return route(Method::del, pattern, std::move(handler));
+Router& Router::del(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::del, pattern, std::move(handler), options);
 }
 
-Router& Router::patch(std::string_view pattern, Handler handler) {
-    return route(Method::patch, pattern, std::move(handler));
+Router& Router::patch(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::patch, pattern, std::move(handler), options);
 }
 
-Router& Router::options(std::string_view pattern, Handler handler) {
-    return route(Method::options, pattern, std::move(handler));
+Router& Router::options(std::string_view pattern, Handler handler, RouteOptions options) {
+    return route(Method::options, pattern, std::move(handler), options);
 }
 
-Router& Router::any(std::string_view pattern, Handler handler) {
+Router& Router::any(std::string_view pattern, Handler handler, RouteOptions options) {
+    handler.options = options;
     node_->routes.push_back({std::nullopt, std::string(pattern), std::move(handler)});
     return *this;
 }
 
-Router& Router::route(Method method, std::string_view pattern, Handler handler) {
+Router& Router::route(Method method, std::string_view pattern, Handler handler, RouteOptions options) {
+    handler.options = options;
     node_->routes.push_back({method, std::string(pattern), std::move(handler)});
     return *this;
 }

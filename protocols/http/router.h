@@ -25,13 +25,21 @@ class RouteTable;
 
 // Called when the whole body has arrived; must have answered (or set a status) when it returns.
 using PlainHandler = std::function<void(Request&, Response&)>;
-// A coroutine, started when the whole body has arrived; may suspend. Request and Response outlive it.
+// A coroutine, started right after the head: it reads the body with `co_await request.read()` or `read_all()`. May suspend.
+// Request and Response outlive it.
 using TaskHandler = std::function<Task<void>(Request&, Response&)>;
+
+// What one route sets apart from the server's Config: the same names there. 0: as there.
+struct RouteOptions {
+    std::uint64_t body_limit_bytes = 0;
+    std::uint32_t body_timeout_ms = 0;
+};
 
 // Either of the two.
 struct Handler {
     PlainHandler plain;
     TaskHandler task;
+    RouteOptions options;
 
     Handler() = default;
     template <class Function>
@@ -55,15 +63,15 @@ public:
     // Patterns begin with '/'. A segment ":name" takes one segment, a last segment "*name" the rest (also
     // empty). Exact segments win over parameters, parameters over wildcards, segment by segment. Mistakes
     // (conflicts, duplicates, bad patterns) are collected and told by `build`.
-    Router& get(std::string_view pattern, Handler handler);  // HEAD as well, unless it has a route
-    Router& head(std::string_view pattern, Handler handler);
-    Router& post(std::string_view pattern, Handler handler);
-    Router& put(std::string_view pattern, Handler handler);
-    Router& del(std::string_view pattern, Handler handler);
-    Router& patch(std::string_view pattern, Handler handler);
-    Router& options(std::string_view pattern, Handler handler);
-    Router& any(std::string_view pattern, Handler handler);  // every method that has no route of its own
-    Router& route(Method method, std::string_view pattern, Handler handler);
+    Router& get(std::string_view pattern, Handler handler, RouteOptions options = {});  // HEAD as well, unless it has a route
+    Router& head(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& post(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& put(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& del(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& patch(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& options(std::string_view pattern, Handler handler, RouteOptions options = {});
+    Router& any(std::string_view pattern, Handler handler, RouteOptions options = {});  // every method that has no route of its own
+    Router& route(Method method, std::string_view pattern, Handler handler, RouteOptions options = {});
 
     // Routes added through the group get the prefix, and the middleware of this router and of the group, outer
     // first. The reference lives as long as this router.

@@ -1,5 +1,7 @@
 // Every platform call failing in turn, and seeded storms of faults: whatever happens, nothing is left behind and nothing
 // that was answered is wrong.
+#include <algorithm>
+
 #include "engine_fixture.h"
 #include "penstock/platform/file.h"
 #include "support/seed.h"
@@ -25,6 +27,11 @@ Router fault_router() {
             return;
         }
         response.send_file(static_cast<int>(file.count), 0, 300'000);
+    });
+    router.post("/copy", [](Request& request, Response& response) -> Task<void> {
+        for (std::string_view piece = co_await request.read(); !piece.empty(); piece = co_await request.read()) {
+            co_await response.write(piece);
+        }
     });
     router.get("/sleep", [](Request&, Response& response) -> Task<void> {
         co_await sleep_ms(10);
@@ -128,6 +135,24 @@ void upload(sim::World& world) {
     });
 }
 
+void streaming(sim::World& world) {
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        sim::Peer peer = world.connect(kPort);
+        peer.set_receive_window(20'000);
+        const std::string body(60'000, 's');
+        peer.send("POST /copy HTTP/1.1\r\nHost: t\r\nContent-Length: 60000\r\n\r\n" + body);
+        for (int i = 0; i < 50 && !peer.finished_by_server() && !peer.reset_by_server(); ++i) {
+            server.settle();
+            (void)peer.read(15'000);
+        }
+        const std::string got = peer.take_received();
+        const bool whole = got.size() >= 5 && got.compare(got.size() - 5, 5, "0\r\n\r\n") == 0;
+        const auto bytes = static_cast<std::size_t>(std::count(got.begin(), got.end(), 's'));
+        CHECK_MESSAGE((!whole || bytes >= 60'000), world.fault_report());
+        come_to_rest(world, server);
+    });
+}
+
 const struct {
     const char* name;
     void (*run)(sim::World&);
@@ -137,6 +162,7 @@ const struct {
     {"pipelining", pipelining, 20},
     {"slow reader", slow_reader, 100},
     {"upload", upload, 20},
+    {"streaming", streaming, 50},
 };
 
 }  // namespace

@@ -1,0 +1,128 @@
+// The part of an Exchange that serves handlers which read their request's body piece by piece.
+#include <algorithm>
+#include <cstring>
+
+#include "penstock/engine/connection.h"
+#include "penstock/engine/ensure.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/route_table.h"
+
+namespace penstock {
+
+std::uint64_t Exchange::body_limit_bytes() const {
+    const std::uint64_t own = route_ != nullptr ? route_->handler.options.body_limit_bytes : 0;
+    return own != 0 ? own : http_.reactor().config().body_limit_bytes;
+}
+
+std::uint32_t Exchange::body_timeout_ms() const {
+    const std::uint32_t own = route_ != nullptr ? route_->handler.options.body_timeout_ms : 0;
+    return own != 0 ? own : http_.reactor().config().body_timeout_ms;
+}
+
+bool Exchange::streams_body() const { return route_ != nullptr && route_->handler.task; }
+
+Exchange::BodyStep Exchange::next_piece() {
+    let_go_of_piece();
+    if (message_complete || connection_ == nullptr) {
+        return BodyStep::end;
+    }
+    if (body_error_ != 0 || connection_->input().size() == parsed_bytes_) {
+        return BodyStep::wait;
+    }
+    const Http1Parser::Outcome outcome = parse();
+    if (outcome == Http1Parser::Outcome::failed) {
+        body_error_ = static_cast<std::uint16_t>(parser_.error_status());
+        return BodyStep::wait;
+    }
+    message_complete = outcome == Http1Parser::Outcome::complete;
+    return !request_.body_.empty() ? BodyStep::piece : message_complete ? BodyStep::end : BodyStep::wait;
+}
+
+// What was parsed is used up. Only the block that holds the head is kept.
+void Exchange::let_go_of_piece() {
+    request_.body_ = {};
+    if (message_complete || connection_ == nullptr || !connection_->is_open()) {
+        return;
+    }
+    Input& input = connection_->input();
+    if (head_block_ != nullptr) {
+        input.consume(std::exchange(parsed_bytes_, 0));
+    } else if (parsed_bytes_ == input.size() && input.has_block()) {
+        head_block_ = connection_->detach_input_block();
+        parsed_bytes_ = 0;
+    }
+}
+
+void Exchange::wait_for_body(std::coroutine_handle<> reader) {
+    ensure(!waits_for_body(), "request.read: awaited while another read of this request waits");
+    body_reader_ = reader;
+    begin_body_wait();
+    http_.body_wanted(*this);
+}
+
+void Exchange::begin_body_wait() {
+    body_wait_begin_ms_ = http_.reactor().now_ms();
+    body_time_runs_ = true;
+}
+
+void Exchange::resume_body_reader() {
+    body_waited_ms_ += http_.reactor().now_ms() - body_wait_begin_ms_;
+    body_time_runs_ = false;
+    resume(std::exchange(body_reader_, nullptr));
+}
+
+// Only the time in which the server waits counts: a slow handler does not use up its client's.
+std::uint32_t Exchange::body_time_left_ms() const {
+    const std::uint64_t earned = received_body_bytes_ * 1000 / http_.reactor().config().body_rate_min_bytes_per_s;
+    const std::uint64_t allowed = body_timeout_ms() + earned;
+    const std::uint32_t waiting = body_time_runs_ ? http_.reactor().now_ms() - body_wait_begin_ms_ : 0;
+    const std::uint64_t waited = std::uint64_t{body_waited_ms_} + waiting;
+    return waited >= allowed ? 0 : static_cast<std::uint32_t>(std::min<std::uint64_t>(allowed - waited, TimerWheel::kMaxDelayMs));
+}
+
+unsigned Exchange::keep_piece(std::string_view piece) {
+    if (const unsigned status = grow_body(kept_bytes_ + piece.size()); status != 0) {
+        return status;
+    }
+    std::copy_n(piece.data(), piece.size(), heap_body_ + kept_bytes_);
+    kept_bytes_ += piece.size();
+    return 0;
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------
+
+void Exchange::wait_for_room(ResponseWrite* writer) {
+    ensure(writer == nullptr || writer_ == nullptr, "response.write: awaited while another write of this response waits");
+    writer_ = writer;
+    if (writer != nullptr && connection_ != nullptr) {
+        connection_->want_room();
+    }
+}
+
+bool Exchange::output_is_full() const { return connection_ != nullptr && http_.output_is_full(*connection_); }
+
+bool Exchange::begin_response(std::uint64_t length) {
+    const bool open = connection_ != nullptr && connection_->is_open();
+    response_chunked_ = open && http_.begin_response(*this, length);
+    return response_chunked_;
+}
+
+std::size_t Exchange::write_piece(std::string_view bytes) {
+    const bool open = connection_ != nullptr && connection_->is_open();
+    return open ? http_.write_piece(*this, bytes, response_chunked_) : bytes.size();
+}
+
+void Exchange::end_response(std::string_view trailers) {
+    if (connection_ != nullptr && connection_->is_open()) {
+        http_.end_response(*this, trailers);
+    }
+}
+
+void Exchange::skip_arrived_body() {
+    while (next_piece() == BodyStep::piece) {
+    }
+}
+
+}  // namespace penstock

@@ -1,0 +1,136 @@
+// The part of Http1 that serves handlers which read and write bodies piece by piece.
+#include <algorithm>
+#include <charconv>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/response_head.h"
+
+namespace penstock {
+
+// ---- Reading -------------------------------------------------------------------------------------------
+
+void Http1::body_wanted(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    if (std::exchange(exchange.expects_continue, false) && exchange.body_error() == 0) {
+        send_continue(exchange);
+        connection.flush_later();
+    }
+    start_arriving(exchange, exchange.body_time_left_ms());
+    connection.resume_reading();  // not from within the handler: it is still suspending
+}
+
+// Something came for a handler that waits for it: bytes, the end of the connection, or a fault in them.
+void Http1::feed_body(Exchange& exchange) {
+    if (exchange.body_time_left_ms() == 0) {
+        reactor().count().timeouts.add();
+        end_body(exchange, 408);  // bytes now and then do not put it off
+    } else if (exchange.body_error() == 0 && exchange.next_piece() != Exchange::BodyStep::wait) {
+        stop_arriving(exchange);
+        exchange.resume_body_reader();
+    } else if (exchange.body_error() != 0) {
+        end_body(exchange, exchange.body_error());
+    } else if (exchange.connection()->input_ended()) {
+        exchange.connection()->close();  // half a body, and no more will come
+    }
+}
+
+// The handler does not get the rest of the body: its coroutine ends here.
+void Http1::end_body(Exchange& exchange, unsigned status) {
+    stop_arriving(exchange);
+    reactor().count().request_errors.add();
+    if (exchange.response().answered() || exchange.pinned()) {
+        exchange.connection()->close();
+        return;
+    }
+    exchange.task().reset();
+    exchange.must_close = true;
+    exchange.response().clear();
+    answer_with_text(exchange, status);
+    end_exchange(exchange);
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------
+
+bool Http1::begin_response(Exchange& exchange, std::uint64_t length) {
+    Connection& connection = *exchange.connection();
+    const bool modern = exchange.request().minor_version() == 1;
+    ResponseFraming framing = decide_framing(exchange);
+    framing.has_length = length != kNoLength;
+    framing.length = length;
+    framing.chunked = modern && !framing.has_length;
+    if (!modern && !framing.has_length && may_have_body(exchange.response().status())) {
+        framing.keep_alive = framing.say_keep_alive = false;  // the end of the connection ends the body
+        exchange.must_close = true;
+    }
+    if (!write_head(connection.output(), reactor().blocks(), exchange.response(), framing)) {
+        reactor().count().output_refused.add();
+        connection.close();
+    }
+    return framing.chunked;
+}
+
+std::size_t Http1::write_piece(Exchange& exchange, std::string_view bytes, bool chunked) {
+    Connection& connection = *exchange.connection();
+    OutputQueue& output = connection.output();
+    // When more than half of the blocks are in use a stream makes do with one: many slow readers share what there is
+    // before any of them has to give way.
+    const bool scarce = reactor().blocks().leased() > reactor().blocks().limit() / 2;
+    const std::uint64_t high_water =
+        scarce ? OutputQueue::kMaxReserveBytes / 2 : reactor().config().output_high_water_bytes;
+    if (bytes.empty() || output.memory_bytes() >= high_water) {
+        return 0;
+    }
+    // At least a page, so that chunks near the mark do not get tiny.
+    const auto room = std::max<std::uint64_t>(high_water - output.memory_bytes(), kPageBytes);
+    const std::string_view piece = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
+    char line[18];
+    char* const end = std::to_chars(line, line + 16, piece.size(), 16).ptr;
+    end[0] = '\r';
+    end[1] = '\n';
+    BlockPool& blocks = reactor().blocks();
+    const std::size_t blocks_needed = piece.size() / OutputQueue::kMaxReserveBytes + 2;
+    if (blocks.limit() - blocks.leased() < blocks_needed && !output.empty()) {
+        return 0;  // goes on when some of this connection's own output has left
+    }
+    reactor().make_output_room(blocks_needed, connection);
+    const bool appended =
+        (!chunked || output.try_append_copy(blocks, {line, static_cast<std::size_t>(end + 2 - line)})) &&
+        output.try_append_copy(blocks, piece) && (!chunked || output.try_append_copy(blocks, "\r\n"));
+    if (!appended) {
+        reactor().count().output_refused.add();
+        connection.close();
+        return bytes.size();
+    }
+    return piece.size();
+}
+
+void Http1::end_response(Exchange& exchange, std::string_view trailers) {
+    Connection& connection = *exchange.connection();
+    BlockPool& blocks = reactor().blocks();
+    OutputQueue& output = connection.output();
+    if (!output.try_append_copy(blocks, "0\r\n") || !output.try_append_copy(blocks, trailers) ||
+        !output.try_append_copy(blocks, "\r\n")) {
+        reactor().count().output_refused.add();
+        connection.close();
+    }
+}
+
+// The output has room again: the rest of the piece that waits goes into it, and then its writer goes on. False while
+// it still waits.
+bool Http1::feed_writer(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    ResponseWrite& writer = *exchange.writer();
+    writer.rest_ = writer.response_.write_some(writer.rest_);
+    connection.come_back();  // what was written now leaves in the next turn: others have theirs meanwhile
+    if (!writer.rest_.empty() ||
+        connection.output().memory_bytes() > reactor().config().output_high_water_bytes / 2) {
+        connection.want_room();
+        return false;
+    }
+    exchange.wait_for_room(nullptr);
+    exchange.resume(writer.writer_);
+    return true;
+}
+
+}  // namespace penstock

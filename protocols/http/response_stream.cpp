@@ -1,0 +1,112 @@
+// The part of a Response that is written piece by piece.
+#include <new>
+#include <string>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/response_head.h"
+
+namespace penstock {
+
+Response& Response::content_length(std::uint64_t bytes) {
+    if (answered_) {
+        fail("a length is announced after the head has left", {});
+    } else {
+        has_length_ = true;
+        length_ = bytes;
+    }
+    return *this;
+}
+
+ResponseWrite Response::write(std::string_view bytes) { return ResponseWrite(*this, bytes); }
+
+bool Response::begin_stream() {
+    if (stream_ == Stream::none && !answered_ && !failed_) {
+        exchange_.run_head_hooks();
+    }
+    if (stream_ == Stream::none && !answered_ && failed_) {
+        send({});  // what was set is wrong: 500 leaves in its place
+        stream_ = Stream::ended;
+    }
+    if (stream_ == Stream::none && answered_) {
+        fail("a piece is written after the whole answer", {});
+        stream_ = Stream::ended;
+    }
+    if (stream_ == Stream::none) {
+        answered_ = true;
+        stream_ = Stream::open;
+        body_dropped_ = exchange_.request().method() == Method::head || !may_have_body(status_);
+        chunked_ = exchange_.begin_response(has_length_ ? length_ : Codec::kNoLength);
+    }
+    return stream_ == Stream::open;
+}
+
+std::string_view Response::write_some(std::string_view bytes) {
+    if (!begin_stream()) {
+        return {};
+    }
+    if (has_length_ && bytes.size() > length_ - body_bytes_) {
+        fail("more is written than content_length announced:", std::to_string(length_));
+        stream_ = Stream::ended;
+        exchange_.must_close = true;
+        return {};
+    }
+    const std::size_t written = body_dropped_ ? bytes.size() : exchange_.write_piece(bytes);
+    body_bytes_ += written;
+    return bytes.substr(written);
+}
+
+Response& Response::trailer(std::string_view name, std::string_view value) {
+    if (accept_field(name, value)) {
+        Field* const trailers = first_;
+        Field* const last = last_;
+        first_ = last_ = nullptr;
+        append(name, value);
+        if (first_ != nullptr) {
+            first_->next = std::exchange(first_trailer_, first_);
+        }
+        first_ = trailers;
+        last_ = last;
+    }
+    return *this;
+}
+
+void Response::end() {
+    if (!begin_stream()) {
+        return;
+    }
+    stream_ = Stream::ended;
+    if (has_length_ && body_bytes_ != length_ && !body_dropped_) {
+        fail("less is written than content_length announced:", std::to_string(length_));
+        exchange_.must_close = true;  // how the client learns that something is missing
+        return;
+    }
+    std::string trailers;
+    for (const Field* field = first_trailer_; field != nullptr; field = field->next) {
+        trailers.append(field->name).append(": ").append(field->value).append("\r\n");
+    }
+    if (chunked_ && !body_dropped_) {
+        exchange_.end_response(trailers);
+    }
+}
+
+bool ResponseWrite::await_ready() {
+    rest_ = response_.write_some(rest_);
+    return rest_.empty() && !response_.exchange_.output_is_full();
+}
+
+void ResponseWrite::await_suspend(std::coroutine_handle<> writer) {
+    writer_ = writer;
+    response_.exchange_.wait_for_room(this);
+}
+
+ResponseWrite::~ResponseWrite() {
+    if (writer_ && response_.exchange_.writer() == this) {
+        response_.exchange_.wait_for_room(nullptr);
+    }
+}
+
+}  // namespace penstock
