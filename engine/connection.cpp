@@ -34,7 +34,7 @@ void Connection::continue_work() {
     if (!output_.empty()) {
         flush_leftover();
     }
-    if (state_ == ConnectionState::open && !has(kPaused) && (!input_.empty() || input_ended())) {
+    if (state_ == ConnectionState::open && !has(kPaused)) {
         protocol_->on_input(*this);
         flush();
     }

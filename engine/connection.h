@@ -76,6 +76,8 @@ public:
     [[nodiscard]] bool reading_paused() const { return has(kPaused); }
     // False after the kernel took less than it was given, until it says that it takes more.
     [[nodiscard]] bool can_send() const { return (edges_ & kWritable) != 0; }
+    // Reads on, in on_input, whose caller then does so at once.
+    void keep_reading() { flags_ &= static_cast<std::uint8_t>(~kPaused); }
     // Reads on at the next turn, also when only the input's rest is there to be looked at.
     void resume_reading();
 

@@ -15,6 +15,19 @@ Http1::Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes)
     : Protocol(reactor), routes_(std::move(routes)) {}
 
 void Http1::on_input(Connection& connection) {
+    in_input_ = &connection;
+    take_up_requests(connection);
+    in_input_ = nullptr;
+    if (connection.is_open()) {
+        if (exchange_of(connection) == nullptr && connection.input().empty() && connection.input_ended()) {
+            connection.finish(Linger::no);  // all that it asked for is answered
+        } else {
+            rearm(connection);
+        }
+    }
+}
+
+void Http1::take_up_requests(Connection& connection) {
     for (int requests = 0; connection.is_open(); ++requests) {
         Exchange* exchange = exchange_of(connection);
         if (exchange == nullptr) {
@@ -47,13 +60,6 @@ void Http1::on_input(Connection& connection) {
         }
         if (!exchange->arriving() || !advance(*exchange)) {
             break;
-        }
-    }
-    if (connection.is_open()) {
-        if (exchange_of(connection) == nullptr && connection.input().empty() && connection.input_ended()) {
-            connection.finish(Linger::no);  // all that it asked for is answered
-        } else {
-            rearm(connection);
         }
     }
 }
@@ -181,6 +187,10 @@ void Http1::task_advanced(Exchange& exchange) {
             connection.pause_reading();
         }
         rearm(connection);
+    }
+    if (in_flush_) {
+        connection.come_back();  // one step a turn: others have theirs meanwhile
+        return;
     }
     connection.flush_later();
 }

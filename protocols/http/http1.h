@@ -68,6 +68,7 @@ private:
     [[nodiscard]] static Exchange* exchange_of(Connection& connection) {
         return static_cast<Exchange*>(connection.session());
     }
+    void take_up_requests(Connection& connection);
     [[nodiscard]] bool advance(Exchange& exchange);
     [[nodiscard]] bool wait_for_more(Exchange& exchange);
     [[nodiscard]] bool dispatch(Exchange& exchange);
@@ -92,6 +93,8 @@ private:
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;
+    const Connection* in_input_ = nullptr;  // whose on_input runs
+    bool in_flush_ = false;                 // a writer is fed from within a flush
     Exchange* arriving_first_ = nullptr;
     Exchange* arriving_last_ = nullptr;
 };

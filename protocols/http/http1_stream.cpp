@@ -17,7 +17,11 @@ void Http1::body_wanted(Exchange& exchange) {
         connection.flush_later();
     }
     start_arriving(exchange, exchange.body_time_left_ms());
-    connection.resume_reading();  // not from within the handler: it is still suspending
+    if (in_input_ == &connection && exchange.body_error() == 0) {
+        connection.keep_reading();  // all that has arrived is used up
+    } else {
+        connection.resume_reading();  // later: its handler is still suspending
+    }
 }
 
 // Something came for a handler that waits for it: bytes, the end of the connection, or a fault in them.
@@ -129,7 +133,9 @@ bool Http1::feed_writer(Exchange& exchange) {
         return false;
     }
     exchange.wait_for_room(nullptr);
+    in_flush_ = true;
     exchange.resume(writer.writer_);
+    in_flush_ = false;
     return true;
 }
 

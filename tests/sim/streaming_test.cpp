@@ -369,6 +369,29 @@ TEST_CASE("many slow streams share the blocks: none is refused for want of one w
     CHECK(engine.server.reactor().counters().evicted.get() == 0);
 }
 
+TEST_CASE("a fast stream takes one step a turn, in either direction") {
+    Engine engine(streaming_router());
+    sim::Peer down = engine.world.connect(kPort);
+    down.discard_received();
+    down.send(get("/pieces/1000/100000"));
+    engine.server.reactor().run_turn(0);
+    for (int turn = 0; turn < 50; ++turn) {
+        engine.world.reset_calls();
+        engine.server.reactor().run_turn(0);
+        CHECK(engine.world.calls(sim::Call::send) <= 3);
+    }
+    sim::Peer up = engine.world.connect(kPort);
+    up.send(post("/count", length_field(200'000), pattern(200'000)));
+    down.reset();
+    for (int turn = 0; turn < 10; ++turn) {
+        engine.world.reset_calls();
+        engine.server.reactor().run_turn(0);
+        CHECK(engine.world.calls(sim::Call::receive) <= 2 * kReadsPerTurn + 1);
+    }
+    engine.server.settle();
+    CHECK(status_of(up.received()) == 200);
+}
+
 TEST_CASE("waiting readers and writers end when their client goes") {
     Engine engine(streaming_router());
     sim::Peer reader = engine.world.connect(kPort);
