@@ -108,6 +108,10 @@ public:
     void wait_for_room(ResponseWrite* writer);
     [[nodiscard]] ResponseWrite* writer() const { return writer_; }
     [[nodiscard]] bool output_is_full() const;
+    [[nodiscard]] bool is_connected() const;
+    // Nobody takes what the handler writes: its coroutine ends where it is.
+    void end_task_later();
+    [[nodiscard]] bool task_is_to_end() const { return task_is_to_end_; }
     // To the codec, unless the connection has gone.
     [[nodiscard]] bool begin_response(std::uint64_t length);
     [[nodiscard]] std::size_t write_piece(std::string_view bytes);
@@ -180,6 +184,7 @@ private:
     std::uint32_t body_waited_ms_ = 0;
     std::uint16_t body_error_ = 0;
     bool body_time_runs_ = false;
+    bool task_is_to_end_ = false;
     bool response_chunked_ = false;
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap

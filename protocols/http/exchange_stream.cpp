@@ -103,19 +103,26 @@ void Exchange::wait_for_room(ResponseWrite* writer) {
 
 bool Exchange::output_is_full() const { return connection_ != nullptr && http_.output_is_full(*connection_); }
 
+bool Exchange::is_connected() const { return connection_ != nullptr && connection_->is_open(); }
+
+void Exchange::end_task_later() {
+    task_is_to_end_ = true;
+    if (connection_ != nullptr) {
+        connection_->resume_reading();  // by way of on_input; of a connection that has gone on_close takes care
+    }
+}
+
 bool Exchange::begin_response(std::uint64_t length) {
-    const bool open = connection_ != nullptr && connection_->is_open();
-    response_chunked_ = open && http_.begin_response(*this, length);
+    response_chunked_ = is_connected() && http_.begin_response(*this, length);
     return response_chunked_;
 }
 
 std::size_t Exchange::write_piece(std::string_view bytes) {
-    const bool open = connection_ != nullptr && connection_->is_open();
-    return open ? http_.write_piece(*this, bytes, response_chunked_) : bytes.size();
+    return is_connected() ? http_.write_piece(*this, bytes, response_chunked_) : bytes.size();
 }
 
 void Exchange::end_response(std::string_view trailers) {
-    if (connection_ != nullptr && connection_->is_open()) {
+    if (is_connected()) {
         http_.end_response(*this, trailers);
     }
 }

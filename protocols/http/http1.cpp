@@ -54,6 +54,10 @@ void Http1::take_up_requests(Connection& connection) {
             }
             connection.set_session(exchange);
         }
+        if (exchange->task_is_to_end()) {
+            end_unwanted_task(*exchange);
+            continue;
+        }
         if (exchange->waits_for_body()) {
             feed_body(*exchange);
             break;
@@ -123,9 +127,7 @@ bool Http1::dispatch(Exchange& exchange) {
     }
     call_handler(exchange);
     if (exchange.has_task() && !exchange.task_done()) {
-        if (!exchange.waits_for_body()) {
-            exchange.connection()->pause_reading();  // until it asks for more, or ends
-        }
+        pause_for_task(exchange);
         return false;
     }
     finish_answer(exchange);
@@ -183,9 +185,7 @@ void Http1::task_advanced(Exchange& exchange) {
         end_exchange(exchange);
         connection.resume_reading();  // what was pipelined behind it
     } else {
-        if (!exchange.waits_for_body()) {
-            connection.pause_reading();
-        }
+        pause_for_task(exchange);
         rearm(connection);
     }
     if (in_flush_) {
@@ -193,6 +193,13 @@ void Http1::task_advanced(Exchange& exchange) {
         return;
     }
     connection.flush_later();
+}
+
+// While its task runs nothing is read, unless the task wants it or is to end.
+void Http1::pause_for_task(Exchange& exchange) {
+    if (!exchange.waits_for_body() && !exchange.task_is_to_end()) {
+        exchange.connection()->pause_reading();
+    }
 }
 
 void Http1::answer_without_route(Exchange& exchange) {

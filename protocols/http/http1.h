@@ -75,6 +75,8 @@ private:
     void call_handler(Exchange& exchange);
     void answer_without_route(Exchange& exchange);
     void finish_answer(Exchange& exchange);
+    void pause_for_task(Exchange& exchange);
+    void end_unwanted_task(Exchange& exchange);
     void refuse(Exchange& exchange, unsigned status);
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);

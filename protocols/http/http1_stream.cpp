@@ -120,6 +120,17 @@ void Http1::end_response(Exchange& exchange, std::string_view trailers) {
     }
 }
 
+// The answer is as long as it will get; what the task would still write is for nobody.
+void Http1::end_unwanted_task(Exchange& exchange) {
+    if (!exchange.pinned()) {
+        exchange.task().reset();
+    }
+    if (exchange.response().streaming()) {
+        exchange.response().end();
+    }
+    end_exchange(exchange);
+}
+
 // The output has room again: the rest of the piece that waits goes into it, and then its writer goes on. False while
 // it still waits.
 bool Http1::feed_writer(Exchange& exchange) {

@@ -59,7 +59,7 @@ public:
     Response& content_length(std::uint64_t bytes);
     // `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the output as there is room for
     // them, which must live until it returns; waits while the client does not take what was written before. When the
-    // client leaves, the coroutine is destroyed where it waits.
+    // client leaves, or takes no body (HEAD, 204, 304), the coroutine is destroyed where it waits.
     [[nodiscard]] ResponseWrite write(std::string_view bytes);
     // A field behind a chunked body (RFC 9110 §6.5); dropped where the body is not chunked.
     Response& trailer(std::string_view name, std::string_view value);
@@ -95,6 +95,7 @@ private:
     friend class ResponseWrite;
     void deliver(const ResponseBody& body);
     [[nodiscard]] bool begin_stream();
+    [[nodiscard]] bool takes_more() const;
     // Copies what the output has room for and returns the rest.
     [[nodiscard]] std::string_view write_some(std::string_view bytes);
     void append(std::string_view name, std::string_view value);

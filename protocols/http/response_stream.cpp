@@ -93,15 +93,23 @@ void Response::end() {
     }
 }
 
+// A writer whose bytes nobody takes (HEAD, a length that is exceeded, a connection that has gone) never goes on: a loop that
+// writes for ever would otherwise never give the reactor back.
 bool ResponseWrite::await_ready() {
     rest_ = response_.write_some(rest_);
-    return rest_.empty() && !response_.exchange_.output_is_full();
+    return rest_.empty() && response_.takes_more() && !response_.exchange_.output_is_full();
 }
 
 void ResponseWrite::await_suspend(std::coroutine_handle<> writer) {
-    writer_ = writer;
-    response_.exchange_.wait_for_room(this);
+    if (response_.takes_more()) {
+        writer_ = writer;
+        response_.exchange_.wait_for_room(this);
+    } else {
+        response_.exchange_.end_task_later();
+    }
 }
+
+bool Response::takes_more() const { return stream_ == Stream::open && !body_dropped_ && exchange_.is_connected(); }
 
 ResponseWrite::~ResponseWrite() {
     if (writer_ && response_.exchange_.writer() == this) {

@@ -293,6 +293,49 @@ TEST_CASE("HEAD of a streamed response has its head alone") {
     CHECK(body_of(engine.exchange(peer, get("/ok"))) == "ok");
 }
 
+TEST_CASE("a writer that never ends, for a client that takes no body, ends by itself") {
+    int destroyed = 0;
+    struct Witness {
+        int* count;
+        explicit Witness(int* counter) : count(counter) {}
+        Witness(const Witness&) = delete;
+        Witness& operator=(const Witness&) = delete;
+        ~Witness() { ++*count; }
+    };
+    Router router;
+    const auto endless = [&](Request& request, Response& response) -> Task<void> {
+        const Witness witness(&destroyed);
+        if (request.parameter("how") == "abort") {
+            response.abort();
+        } else if (request.parameter("how") == "fixed") {
+            response.content_length(10);
+        } else if (request.parameter("how") == "answered") {
+            response.send("all");
+        } else if (request.parameter("how") == "304") {
+            response.status(304);
+        }
+        for (;;) {
+            co_await response.write("more ");
+        }
+    };
+    router.get("/:how", endless);
+    router.get("/", [](Request&, Response& response) { response.send_static("ok"); });
+    Engine engine(router);
+    sim::Peer head = engine.world.connect(kPort);
+    CHECK(status_of(engine.exchange(head, "HEAD /head HTTP/1.1\r\nHost: t\r\n\r\n" + get("/"))) == 200);
+    CHECK(destroyed == 1);
+    CHECK(status_of(engine.exchange(head, get("/304"))) == 304);
+    CHECK(status_of(engine.exchange(head, get("/answered"))) == 200);
+    CHECK(body_of(engine.exchange(head, get("/"))) == "ok");
+    CHECK(destroyed == 3);
+    CHECK(engine.ask(get("/abort")).empty());
+    CHECK(body_of(engine.ask(get("/fixed"))) == "more more ");
+    CHECK(destroyed == 5);
+    head.close();
+    engine.server.advance(10'000);
+    engine.server.check_nothing_left();
+}
+
 TEST_CASE("trailers follow the last chunk, and a failed writer leaves the body without its end") {
     Engine engine(streaming_router());
     CHECK(engine.ask(get("/trailers")).find("4\r\nbody\r\n0\r\nX-Sum: 42\r\n\r\n") != std::string::npos);
