@@ -202,7 +202,11 @@ void Connection::handle_deadline() {
         flush();
     } else if (state_ != ConnectionState::closed) {
         reactor().count().timeouts.add();
-        close();
+        if (output_.empty()) {
+            close();
+        } else {
+            reset();
+        }
     }
 }
 
@@ -290,6 +294,13 @@ void Connection::discard_some() {
             return;
         }
     }
+}
+
+void Connection::reset() {
+    if (fd_ >= 0 && state_ != ConnectionState::closed) {
+        platform::reset_on_close(fd_);
+    }
+    close();
 }
 
 void Connection::close() {

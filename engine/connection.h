@@ -100,6 +100,9 @@ public:
     // except to throw it away, which `Linger::yes` does for a while so that no reset overtakes the last answer
     // (RFC 9112 §9.6).
     void finish(Linger linger);
+    // The same as `close`, and by a reset: what the kernel still holds for a peer that does not take it is dropped as well,
+    // instead of being kept for it without a limit of ours.
+    void reset();
     // Ends it now; what is queued is dropped. Only marks: the reactor takes the slot apart at the end of the
     // turn. The one exit.
     void close();

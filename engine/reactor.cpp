@@ -330,7 +330,7 @@ bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* e
         return false;
     }
     counters_.evicted.add();
-    stuckest->close();
+    stuckest->reset();
     stuckest->output_.clear(blocks_);
     return true;
 }

@@ -32,6 +32,11 @@ struct ListenTarget {
     unsigned unix_mode = 0660; // permissions of a Unix socket's file
 };
 
+// Bytes that a connection's socket takes beyond what is on its way to the peer: enough to keep a fast path busy between two
+// turns. Without it the kernel would queue megabytes for a peer that does not read, beyond every limit of ours, and
+// would report room so rarely that a slow peer looks like a stuck one (man 7 tcp, TCP_NOTSENT_LOWAT).
+inline constexpr int kUnsentLowWaterBytes = 128 << 10;
+
 // Opens, binds and listens. With `join_group` false a port that anyone holds is refused, although
 // every TCP listener is opened for SO_REUSEPORT (man 7 socket). A stale Unix socket file, to which
 // nobody listens, is replaced. The error names the address and what to do.

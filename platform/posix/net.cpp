@@ -310,6 +310,9 @@ int set_tcp_options(int fd, const ListenTarget& target, int family) {
     if (code == 0) {
         code = set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     }
+    if (code == 0) {
+        code = set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentLowWaterBytes);
+    }
     return code != 0 ? code : set_option(fd, SOL_SOCKET, SO_OOBINLINE, 1);
 }
 

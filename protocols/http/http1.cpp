@@ -411,9 +411,12 @@ void Http1::on_deadline(Connection& connection) {
         give_way(*exchange, 408);  // behind answers that are still on their way
     } else if (exchange == nullptr && connection.starved()) {
         refuse_unread(connection);
-    } else if (exchange == nullptr || blocked) {
+    } else if (blocked) {
         reactor().count().timeouts.add();
-        connection.close();  // idle, or the peer has taken nothing for the whole of the write timeout
+        connection.reset();  // the peer has taken nothing for the whole of the write timeout
+    } else if (exchange == nullptr) {
+        reactor().count().timeouts.add();
+        connection.close();
     } else if (waited_for) {
         connection.set_deadline_in(left);
     }

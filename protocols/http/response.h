@@ -38,12 +38,12 @@ public:
 
     // Answers with a body. Unless a Content-Type is set it is text/plain; charset=utf-8.
     void send(std::string_view body);  // copies
-    void send(const char* body) { send(std::string_view(body)); }
+    void send(const char* body) { send(body != nullptr ? std::string_view(body) : std::string_view()); }
     void send(std::string&& body);     // takes over: no copy when it is large
     void send_static(std::string_view body);  // not copied: must live as long as the server
     // The same with Content-Type application/json; the text must be JSON already.
     void json(std::string_view body);
-    void json(const char* body) { json(std::string_view(body)); }
+    void json(const char* body) { json(body != nullptr ? std::string_view(body) : std::string_view()); }
     void json(std::string&& body);
     // A part of an open file, by sendfile. Takes over the descriptor. Set the Content-Type.
     void send_file(int fd, std::uint64_t offset, std::uint64_t size);

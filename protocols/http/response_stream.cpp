@@ -28,7 +28,7 @@ bool Response::begin_stream() {
         exchange_.run_head_hooks();
     }
     if (stream_ == Stream::none && !answered_ && failed_) {
-        send({});  // what was set is wrong: 500 leaves in its place
+        send(std::string_view());  // what was set is wrong: 500 leaves in its place
         stream_ = Stream::ended;
     }
     if (stream_ == Stream::none && answered_) {

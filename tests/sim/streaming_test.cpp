@@ -336,6 +336,20 @@ TEST_CASE("a writer that never ends, for a client that takes no body, ends by it
     engine.server.check_nothing_left();
 }
 
+TEST_CASE("a field that is refused before the first piece makes the answer 500") {
+    Router router;
+    router.get("/", [](Request&, Response& response) -> Task<void> {
+        response.header("X-A", "a\r\nb");
+        for (;;) {
+            co_await response.write("x");
+        }
+    });
+    Engine engine(router);
+    sim::Peer peer = engine.world.connect(kPort);
+    CHECK(status_of(engine.exchange(peer, get("/"))) == 500);
+    CHECK(status_of(engine.exchange(peer, get("/"))) == 500);
+}
+
 TEST_CASE("trailers follow the last chunk, and a failed writer leaves the body without its end") {
     Engine engine(streaming_router());
     CHECK(engine.ask(get("/trailers")).find("4\r\nbody\r\n0\r\nX-Sum: 42\r\n\r\n") != std::string::npos);

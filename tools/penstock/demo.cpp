@@ -1,6 +1,9 @@
 #include "demo.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,12 +18,18 @@ namespace {
 
 constexpr std::string_view kHello = "Hello, World!";
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+// What a stream is made of, again and again. Longer than the engine's output mark, so that each write waits.
+constexpr std::size_t kStreamPieceBytes = 100 * 1'024;
+// As much as anybody will send to try a body that nothing holds: 1 TiB.
+constexpr std::uint64_t kCountLimitBytes = 1ull << 40;
 
 Handler fixed_text(std::string_view text);
 std::string text_of(std::size_t bytes);
 void send_json(Request& request, Response& response);
 void send_letters(Request& request, Response& response);
 void send_greeting(Request& request, Response& response);
+Task<void> send_stream(Request& request, Response& response);
+Task<void> count_body(Request& request, Response& response);
 
 }  // namespace
 
@@ -50,6 +59,10 @@ void add_demo_routes(Router& router, const std::string& directory) {
     router.get("/only-get", fixed_text("GET and HEAD are all that this path takes.\n"));
     router.get("/hello/:name", send_greeting);
     router.any("/echo", echo_handler());
+    router.get("/stream/:bytes", send_stream);
+    const RouteOptions boundless{.body_limit_bytes = kCountLimitBytes};
+    router.post("/count", count_body, boundless);
+    router.put("/count", count_body, boundless);
 }
 
 namespace {
@@ -85,6 +98,35 @@ void send_letters(Request&, Response& response) {
 
 void send_greeting(Request& request, Response& response) {
     response.send("Hello, " + std::string(request.parameter("name")) + "!");
+}
+
+// Chunked; with "?length" its length is announced.
+Task<void> send_stream(Request& request, Response& response) {
+    static const std::string piece = text_of(kStreamPieceBytes);
+    const std::string_view text = request.parameter("bytes");
+    std::uint64_t rest = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rest);
+    if (error != std::errc{} || end != text.data() + text.size()) {
+        response.status(400).send("/stream/BYTES takes a number of bytes.\n");
+        co_return;
+    }
+    response.header("Content-Type", "text/plain; charset=utf-8");
+    if (request.query() == "length") {
+        response.content_length(rest);
+    }
+    do {
+        const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(rest, piece.size()));
+        co_await response.write(std::string_view(piece).substr(0, size));
+        rest -= size;
+    } while (rest > 0);
+}
+
+Task<void> count_body(Request& request, Response& response) {
+    std::uint64_t count = 0;
+    for (std::string_view piece = co_await request.read(); !piece.empty(); piece = co_await request.read()) {
+        count += piece.size();
+    }
+    response.send(std::to_string(count));
 }
 
 }  // namespace
