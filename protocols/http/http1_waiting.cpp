@@ -1,0 +1,182 @@
+// The part of Http1 that waits: deadlines, the list of arriving requests, and who gives way when memory is short.
+#include <algorithm>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/response_head.h"
+
+namespace penstock {
+
+void Http1::on_drained(Connection& connection) {
+    if (Exchange* const exchange = exchange_of(connection); exchange != nullptr && exchange->writer() != nullptr) {
+        if (feed_writer(*exchange)) {
+            return;  // its task has run on, and has seen to the rest
+        }
+    }
+    const Exchange* const exchange = exchange_of(connection);
+    if (connection.reading_paused() && !output_is_full(connection) &&
+        (exchange == nullptr || exchange->arriving())) {
+        connection.resume_reading();
+    }
+    if (connection.can_send()) {
+        rearm(connection);
+        return;
+    }
+    // The peer took something: the write timeout begins anew, within what the request's phase has left.
+    std::uint32_t delay_ms = reactor().config().write_timeout_ms;
+    if (exchange != nullptr && exchange->in_arriving_list) {
+        delay_ms = std::min(delay_ms, std::max(time_left_ms(*exchange), 1u));
+    }
+    connection.set_deadline_in(delay_ms);
+}
+
+// Of the phase in which the request is still arriving.
+std::uint32_t Http1::time_left_ms(const Exchange& exchange) const {
+    if (exchange.state() != ExchangeState::head) {
+        return exchange.body_time_left_ms();
+    }
+    const auto left = static_cast<std::int32_t>(exchange.phase_deadline_ms - reactor().now_ms());
+    return left > 0 ? static_cast<std::uint32_t>(left) : 0;
+}
+
+// One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the
+// write deadline stands, which `flush` has set.
+void Http1::rearm(Connection& connection) {
+    if (!connection.can_send()) {
+        return;
+    }
+    const Exchange* const exchange = exchange_of(connection);
+    if (exchange == nullptr) {
+        connection.set_deadline_in(reactor().config().idle_timeout_ms);
+    } else if (exchange->waits_for_body()) {
+        connection.set_deadline_in(std::max(exchange->body_time_left_ms(), 1u));
+    } else if (!exchange->arriving()) {
+        connection.set_deadline_in(0);
+    }
+}
+
+void Http1::start_arriving(Exchange& exchange, std::uint32_t timeout_ms) {
+    exchange.in_arriving_list = true;
+    exchange.arriving_next = nullptr;
+    exchange.arriving_previous = arriving_last_;
+    (arriving_last_ != nullptr ? arriving_last_->arriving_next : arriving_first_) = &exchange;
+    arriving_last_ = &exchange;
+    exchange.arrival = reactor().number_arrival();
+    exchange.phase_deadline_ms = reactor().now_ms() + timeout_ms;
+    Connection& connection = *exchange.connection();
+    if (connection.can_send() || connection.output().empty()) {
+        connection.set_deadline_in(timeout_ms);
+    } else {
+        connection.tighten_deadline_in(timeout_ms);  // the write deadline stands
+    }
+}
+
+void Http1::stop_arriving(Exchange& exchange) {
+    if (!exchange.in_arriving_list) {
+        return;
+    }
+    exchange.in_arriving_list = false;
+    Exchange* const next = exchange.arriving_next;
+    Exchange* const previous = exchange.arriving_previous;
+    (previous != nullptr ? previous->arriving_next : arriving_first_) = next;
+    (next != nullptr ? next->arriving_previous : arriving_last_) = previous;
+}
+
+void Http1::on_deadline(Connection& connection) {
+    Exchange* const exchange = exchange_of(connection);
+    const bool blocked = !connection.can_send() && !connection.output().empty();
+    const bool waited_for = exchange != nullptr && exchange->in_arriving_list;
+    const std::uint32_t left = waited_for ? time_left_ms(*exchange) : 0;
+    if (waited_for && left == 0) {
+        reactor().count().timeouts.add();
+        give_way(*exchange, 408);  // behind answers that are still on their way
+    } else if (exchange == nullptr && connection.starved()) {
+        refuse_unread(connection);
+    } else if (blocked) {
+        reactor().count().timeouts.add();
+        connection.reset();  // the peer has taken nothing for the whole of the write timeout
+    } else if (exchange == nullptr) {
+        reactor().count().timeouts.add();
+        connection.close();
+    } else if (waited_for) {
+        connection.set_deadline_in(left);
+    }
+}
+
+// A request that is still arriving is not waited for any longer.
+void Http1::give_way(Exchange& exchange, unsigned status) {
+    if (exchange.arriving()) {
+        refuse(exchange, status);
+    } else {
+        end_body(exchange, status);
+    }
+}
+
+// It has waited for an input block for too long: what it asks is not known, only that it cannot be served.
+void Http1::refuse_unread(Connection& connection) {
+    reactor().count().request_errors.add();
+    if (connection.output().try_append_external(reactor().blocks(), refusal_text(), nullptr, nullptr)) {
+        connection.finish(Linger::yes);
+    } else {
+        connection.close();
+    }
+}
+
+void Http1::on_close(Connection& connection) {
+    if (Exchange* const exchange = exchange_of(connection)) {
+        connection.set_session(nullptr);
+        stop_arriving(*exchange);
+        exchange->abandon();
+    }
+}
+
+std::uint64_t Http1::oldest_arrival() const {
+    return arriving_first_ != nullptr ? arriving_first_->arrival : kNoArrival;
+}
+
+void Http1::end_oldest_arrival() {
+    Connection& connection = *arriving_first_->connection();
+    give_way(*arriving_first_, 503);
+    connection.flush_later();
+}
+
+bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
+    std::uint64_t held = 0;
+    for (const Exchange* other = arriving_first_; other != nullptr; other = other->arriving_next) {
+        held += other != &wanting ? other->body_memory_bytes() : 0;
+    }
+    if (held + reactor().free_body_memory() < bytes) {
+        return false;
+    }
+    for (Exchange* other = arriving_first_; other != nullptr && !reactor().try_take_body_memory(bytes);) {
+        Exchange* const next = other->arriving_next;
+        if (other != &wanting && other->body_memory_bytes() > 0) {
+            Connection& connection = *other->connection();
+            give_way(*other, 503);
+            connection.flush_later();
+            if (next == nullptr) {
+                return reactor().try_take_body_memory(bytes);
+            }
+        }
+        other = next;
+    }
+    return true;
+}
+
+void Http1::on_drain(Connection& connection) {
+    if (exchange_of(connection) != nullptr || !connection.input().empty() || connection.may_receive_more()) {
+        return;  // its next answer says that the connection ends
+    }
+    if (connection.output().empty()) {
+        connection.close();
+    } else {
+        connection.finish(Linger::yes);  // when its last answer has left
+    }
+}
+
+bool Http1::output_is_full(Connection& connection) const {
+    return connection.output().memory_bytes() >= reactor().config().output_high_water_bytes ||
+           connection.output().ends_with_file();
+}
+
+}  // namespace penstock
