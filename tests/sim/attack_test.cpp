@@ -196,82 +196,72 @@ TEST_CASE("sleep_ms waits at least as long as it says") {
 }
 
 // two listeners of one reactor; the second's attackers make the first's clients pay.
-TEST_CASE("memory pressure of one listener is not paid by another's youngest request") {
+namespace {
+
+// One reactor that listens on two ports.
+struct TwoListeners {
     sim::World world;
+    Config config;
+    std::shared_ptr<ProtocolFactory> factory = make_protocol_factory(attack_router());
+    std::unique_ptr<Reactor> reactor;
+
+    explicit TwoListeners(Config limits) : config(std::move(limits)) {
+        REQUIRE(factory->prepare(config).ok());
+        reactor = std::make_unique<Reactor>(config, 0, nullptr);
+        REQUIRE(reactor->open().ok());
+        for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{81}}) {
+            platform::ListenTarget target;
+            target.port = port;
+            const auto opened = platform::open_listener(target);
+            REQUIRE(opened.ok());
+            REQUIRE(reactor->add_listener(opened.value(), *factory).ok());
+        }
+    }
+    sim::Peer send(std::uint16_t port, std::string_view bytes) {
+        sim::Peer peer = world.connect(port);
+        peer.send(bytes);
+        settle();
+        return peer;
+    }
+    void settle() {
+        for (int i = 0; i < 50; ++i) {
+            reactor->run_turn(0);
+        }
+    }
+};
+
+}  // namespace
+
+TEST_CASE("memory pressure of one listener is not paid by another's youngest request") {
     Config config = small_config();
     config.connection_limit = 100;
     config.io_block_limit = 16;
     config.io_block_reserve = 8;
-    const Router router = attack_router();
-    auto factory = make_protocol_factory(router);
-    REQUIRE(factory->prepare(config).ok());
-    Reactor reactor(config, 0, nullptr);
-    REQUIRE(reactor.open().ok());
-    for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{81}}) {
-        platform::ListenTarget target;
-        target.port = port;
-        const auto opened = platform::open_listener(target);
-        REQUIRE(opened.ok());
-        REQUIRE(reactor.add_listener(opened.value(), *factory).ok());
-    }
-    const auto settle = [&] {
-        for (int i = 0; i < 50; ++i) {
-            reactor.run_turn(0);
-        }
-    };
+    TwoListeners server(config);
     std::vector<sim::Peer> attackers;
     for (int i = 0; i < 8; ++i) {
-        attackers.push_back(world.connect(81));
-        attackers.back().send("GET / HTTP/1.1\r\nX: ");
-        settle();
+        attackers.push_back(server.send(81, "GET / HTTP/1.1\r\nX: "));
     }
     // An honest request on the other listener, cut in two by the network: younger than each of the attackers'.
-    sim::Peer honest = world.connect(80);
-    honest.send("GET / HTTP/1.1\r\nHo");
-    settle();
-    attackers.push_back(world.connect(81));
-    attackers.back().send("GET / HTTP/1.1\r\nX: ");
-    settle();
+    sim::Peer honest = server.send(80, "GET / HTTP/1.1\r\nHo");
+    attackers.push_back(server.send(81, "GET / HTTP/1.1\r\nX: "));
     honest.send("st: t\r\n\r\n");
-    settle();
+    server.settle();
     CHECK(status_of(honest.received()) == 200);
 }
 
-// pages: all held by listener 80's slow heads; a client of 81 is not even told 503.
 TEST_CASE("pages held by one listener's slow heads are given up for another's request") {
-    sim::World world;
     Config config = small_config();
     config.page_limit = 8;
-    const Router router = attack_router();
-    auto factory = make_protocol_factory(router);
-    REQUIRE(factory->prepare(config).ok());
-    Reactor reactor(config, 0, nullptr);
-    REQUIRE(reactor.open().ok());
-    for (const std::uint16_t port : {std::uint16_t{80}, std::uint16_t{81}}) {
-        platform::ListenTarget target;
-        target.port = port;
-        const auto opened = platform::open_listener(target);
-        REQUIRE(opened.ok());
-        REQUIRE(reactor.add_listener(opened.value(), *factory).ok());
-    }
-    const auto settle = [&] {
-        for (int i = 0; i < 50; ++i) {
-            reactor.run_turn(0);
-        }
-    };
+    TwoListeners server(config);
     std::vector<sim::Peer> attackers;
     for (int i = 0; i < 8; ++i) {
-        attackers.push_back(world.connect(80));
-        attackers.back().send("GET / HTTP/1.1\r\nX: ");
-        settle();
+        attackers.push_back(server.send(80, "GET / HTTP/1.1\r\nX: "));
     }
-    sim::Peer honest = world.connect(81);
-    honest.send(get("/"));
-    settle();
+    sim::Peer honest = server.send(81, get("/"));
     CHECK(status_of(honest.received()) == 200);
 }
 
-// a drain closes a connection whose request has arrived but waits for a block.
 TEST_CASE("a request that waits for a block when the drain begins is answered") {
     Config config = small_config();
     config.io_block_limit = 10;

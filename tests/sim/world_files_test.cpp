@@ -21,15 +21,15 @@ struct Tree {
 
     Tree() {
         world.add_file("/top/secret.txt", "secret");
-        world.add_file("/top/root/inside.txt", "0123456789");
-        world.add_file("/top/root/a..b", "dots");
-        world.add_link("/top/root/dir/up", "../inside.txt");
-        world.add_link("/top/root/out", "../secret.txt");
-        world.add_link("/top/root/above", "..");
-        world.add_link("/top/root/absolute", "/top/root/inside.txt");
-        world.add_link("/top/root/loop", "loop");
-        world.add_special("/top/root/fifo");
-        Result<int> opened = platform::open_directory("/top/root");
+        world.add_file("/top/base/inside.txt", "0123456789");
+        world.add_file("/top/base/a..b", "dots");
+        world.add_link("/top/base/dir/up", "../inside.txt");
+        world.add_link("/top/base/out", "../secret.txt");
+        world.add_link("/top/base/above", "..");
+        world.add_link("/top/base/absolute", "/top/base/inside.txt");
+        world.add_link("/top/base/loop", "loop");
+        world.add_special("/top/base/fifo");
+        Result<int> opened = platform::open_directory("/top/base");
         REQUIRE(opened.ok());
         root = opened.value();
     }
@@ -89,7 +89,7 @@ TEST_CASE("sim open_beneath: what leads outside is refused at every step") {
     Tree tree;
     for (const char* path :
          {"..", "../secret.txt", "dir/../../secret.txt", "dir/../inside.txt", "dir/..", "out", "above",
-          "above/secret.txt", "above/root/inside.txt", "absolute", "/etc/passwd", "/top/root/inside.txt"}) {
+          "above/secret.txt", "above/root/inside.txt", "absolute", "/etc/passwd", "/top/base/inside.txt"}) {
         CAPTURE(path);
         CHECK(tree.open(path).error == EXDEV);
     }
@@ -97,7 +97,7 @@ TEST_CASE("sim open_beneath: what leads outside is refused at every step") {
 
 TEST_CASE("sim file_info and read_file tell what a file is and holds") {
     Tree tree;
-    tree.world.set_modified_ns("/top/root/inside.txt", 1'500'000'000);
+    tree.world.set_modified_ns("/top/base/inside.txt", 1'500'000'000);
     const int file = tree.open_or_fail("inside.txt");
     FileInfo info = info_of(file);
     CHECK(info.kind == FileKind::regular);
@@ -138,27 +138,27 @@ TEST_CASE("sim open_directory refuses what is none, and names it") {
         CHECK(opened.error().code == refused.code);
         CHECK(opened.error().message.find(refused.path) != std::string::npos);
     }
-    tree.world.set_permitted("/top/root/inside.txt", false);
+    tree.world.set_permitted("/top/base/inside.txt", false);
     CHECK(tree.open("inside.txt").error == EACCES);
 }
 
 TEST_CASE("sim: files shrink in place, but are replaced and removed only for those who open them later") {
     Tree tree;
     const int file = tree.open_or_fail("inside.txt");
-    tree.world.truncate_file("/top/root/inside.txt", 4);
+    tree.world.truncate_file("/top/base/inside.txt", 4);
     CHECK(info_of(file).size == 4);
     CHECK(read_text(file, 2, 6) == "23");
-    tree.world.truncate_file("/top/root/inside.txt", 6);
+    tree.world.truncate_file("/top/base/inside.txt", 6);
     CHECK(read_text(file, 0, 10) == std::string("0123\0\0", 6));
 
-    tree.world.add_file("/top/root/inside.txt", "new");
+    tree.world.add_file("/top/base/inside.txt", "new");
     CHECK(info_of(file).size == 6);
     const int fresh = tree.open_or_fail("inside.txt");
     CHECK(read_text(fresh, 0, 10) == "new");
     CHECK(info_of(fresh).inode != info_of(file).inode);
-    CHECK(tree.world.exists("/top/root/inside.txt"));
-    tree.world.remove_file("/top/root/inside.txt");
-    CHECK(!tree.world.exists("/top/root/inside.txt"));
+    CHECK(tree.world.exists("/top/base/inside.txt"));
+    tree.world.remove_file("/top/base/inside.txt");
+    CHECK(!tree.world.exists("/top/base/inside.txt"));
     CHECK(tree.open("inside.txt").error == ENOENT);
     CHECK(read_text(fresh, 0, 10) == "new");
     platform::close_descriptor(fresh);
