@@ -110,7 +110,14 @@ Router make_router() {
     });
     router.any("/task", [](Request& request, Response& response) -> Task<void> {
         co_await sleep_ms(1);
-        response.send(request.body());
+        response.send(co_await request.read_all());
+    });
+    router.any("/count", [](Request& request, Response& response) -> Task<void> {
+        std::size_t bytes = 0;
+        for (std::string_view piece = co_await request.read(); !piece.empty(); piece = co_await request.read()) {
+            bytes += piece.size();
+        }
+        response.send(std::to_string(bytes));
     });
     return router;
 }

@@ -120,7 +120,8 @@ Router storm_router(sim::World& world) {
     });
     router.post("/es/:n", [](Request& request, Response& response) -> Task<void> {
         co_await sleep_ms(300);
-        response.send(numbered(request) + std::string(request.body().size(), 'e'));
+        const std::size_t size = (co_await request.read_all()).size();
+        response.send(numbered(request) + std::string(size, 'e'));
     });
     router.get("/f/*path", files.value());
     return router;
