@@ -89,7 +89,7 @@ TEST_CASE("sim open_beneath: what leads outside is refused at every step") {
     Tree tree;
     for (const char* path :
          {"..", "../secret.txt", "dir/../../secret.txt", "dir/../inside.txt", "dir/..", "out", "above",
-          "above/secret.txt", "above/root/inside.txt", "absolute", "/etc/passwd", "/top/base/inside.txt"}) {
+          "above/secret.txt", "above/base/inside.txt", "absolute", "/etc/passwd", "/top/base/inside.txt"}) {
         CAPTURE(path);
         CHECK(tree.open(path).error == EXDEV);
     }
