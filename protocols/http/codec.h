@@ -36,7 +36,7 @@ public:
     static constexpr std::uint64_t kNoLength = ~std::uint64_t{0};
     virtual bool begin_response(Exchange& exchange, std::uint64_t length) = 0;
     // As much of `bytes` as the output has room for; returns how many.
-    virtual std::size_t write_piece(Exchange& exchange, std::string_view bytes, bool chunked) = 0;
+    virtual std::size_t write_piece(Exchange& exchange, std::string_view bytes) = 0;
     // `trailers`: whole lines, empty without any.
     virtual void end_response(Exchange& exchange, std::string_view trailers) = 0;
 

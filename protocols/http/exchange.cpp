@@ -382,7 +382,7 @@ void Exchange::run_before_hooks() {
 }
 
 void Exchange::run_head_hooks() {
-    if (route_ != nullptr && connection_ != nullptr && connection_->is_open()) {
+    if (route_ != nullptr && is_connected()) {
         for (auto it = route_->middleware.rbegin(); it != route_->middleware.rend(); ++it) {
             if ((*it)->head) {
                 http_.guard(*this, [&] { (*it)->head(request_, response_); });
@@ -402,7 +402,7 @@ void Exchange::run_done_hooks() {
 }
 
 void Exchange::answer(const ResponseBody& body) {
-    if (connection_ != nullptr && connection_->is_open()) {
+    if (is_connected()) {
         http_.send_response(*this, body);
     } else if (body.kind == ResponseBody::Kind::file) {
         http_.close_file(body.file.fd);

@@ -185,7 +185,6 @@ private:
     std::uint16_t body_error_ = 0;
     bool body_time_runs_ = false;
     bool task_is_to_end_ = false;
-    bool response_chunked_ = false;
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
     std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange

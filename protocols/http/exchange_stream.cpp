@@ -43,7 +43,7 @@ Exchange::BodyStep Exchange::next_piece() {
 // What was parsed is used up. Only the block that holds the head is kept.
 void Exchange::let_go_of_piece() {
     request_.body_ = {};
-    if (message_complete || connection_ == nullptr || !connection_->is_open()) {
+    if (message_complete || !is_connected()) {
         return;
     }
     Input& input = connection_->input();
@@ -113,12 +113,11 @@ void Exchange::end_task_later() {
 }
 
 bool Exchange::begin_response(std::uint64_t length) {
-    response_chunked_ = is_connected() && http_.begin_response(*this, length);
-    return response_chunked_;
+    return is_connected() && http_.begin_response(*this, length);
 }
 
 std::size_t Exchange::write_piece(std::string_view bytes) {
-    return is_connected() ? http_.write_piece(*this, bytes, response_chunked_) : bytes.size();
+    return is_connected() ? http_.write_piece(*this, bytes) : bytes.size();
 }
 
 void Exchange::end_response(std::string_view trailers) {

@@ -47,8 +47,7 @@ void Http1::take_up_requests(Connection& connection) {
                 exchange = Exchange::try_create(*this, connection);  // in the page that came back
             }
             if (exchange == nullptr) {
-                reactor().count().output_refused.add();
-                connection.close();
+                close_for_memory(connection);
                 return;
             }
             connection.set_session(exchange);
@@ -257,9 +256,14 @@ void Http1::send_continue(Exchange& exchange) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     Connection& connection = *exchange.connection();
     if (!connection.output().try_append_copy(reactor().blocks(), kContinue)) {
-        reactor().count().output_refused.add();
-        connection.close();
+        close_for_memory(connection);
     }
+}
+
+// Half an answer would be worse than none.
+void Http1::close_for_memory(Connection& connection) {
+    reactor().count().output_refused.add();
+    connection.close();
 }
 
 void Http1::end_exchange(Exchange& exchange) {
@@ -299,8 +303,7 @@ void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     const bool copied = body.kind == ResponseBody::Kind::copied;
     reactor().make_output_room((copied ? body.bytes.size() / OutputQueue::kMaxReserveBytes : 0) + 2, connection);
     if (!write_response(connection.output(), reactor().blocks(), exchange.response(), framing, body)) {
-        reactor().count().output_refused.add();
-        connection.close();
+        close_for_memory(connection);
     }
 }
 

@@ -34,7 +34,7 @@ public:
 
     void send_response(Exchange& exchange, const ResponseBody& body) override;
     bool begin_response(Exchange& exchange, std::uint64_t length) override;
-    std::size_t write_piece(Exchange& exchange, std::string_view bytes, bool chunked) override;
+    std::size_t write_piece(Exchange& exchange, std::string_view bytes) override;
     void end_response(Exchange& exchange, std::string_view trailers) override;
 
     // ---- For its exchanges ----
@@ -81,11 +81,13 @@ private:
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
     [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
+    [[nodiscard]] bool append_chunk(Connection& connection, std::string_view piece);
     void feed_body(Exchange& exchange);
     void end_body(Exchange& exchange, unsigned status);
     [[nodiscard]] bool feed_writer(Exchange& exchange);
     void give_way(Exchange& exchange, unsigned status);
     void end_exchange(Exchange& exchange);
+    void close_for_memory(Connection& connection);
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
     void answer_for_thrown(Exchange& exchange);
 

@@ -53,9 +53,8 @@ constexpr std::uint8_t kSizeDigitLimit = 16;
 [[nodiscard]] bool is_token_byte(char c) {
     return is_token({&c, 1});
 }
-// HTAB, SP, VCHAR and obs-text (RFC 9110 §5.5).
 [[nodiscard]] bool is_text_byte(char c) {
-    return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t';
+    return is_field_text({&c, 1});
 }
 // 16: no digit.
 [[nodiscard]] unsigned hex_digit(char c) {

@@ -68,18 +68,18 @@ bool Http1::begin_response(Exchange& exchange, std::uint64_t length) {
         exchange.must_close = true;
     }
     if (!write_head(connection.output(), reactor().blocks(), exchange.response(), framing)) {
-        reactor().count().output_refused.add();
-        connection.close();
+        close_for_memory(connection);
     }
     return framing.chunked;
 }
 
-std::size_t Http1::write_piece(Exchange& exchange, std::string_view bytes, bool chunked) {
+std::size_t Http1::write_piece(Exchange& exchange, std::string_view bytes) {
     Connection& connection = *exchange.connection();
-    OutputQueue& output = connection.output();
+    const OutputQueue& output = connection.output();
+    const BlockPool& blocks = reactor().blocks();
     // When more than half of the blocks are in use a stream makes do with one: many slow readers share what there is
     // before any of them has to give way.
-    const bool scarce = reactor().blocks().leased() > reactor().blocks().limit() / 2;
+    const bool scarce = blocks.leased() > blocks.limit() / 2;
     const std::uint64_t high_water =
         scarce ? OutputQueue::kMaxReserveBytes / 2 : reactor().config().output_high_water_bytes;
     if (bytes.empty() || output.memory_bytes() >= high_water) {
@@ -88,25 +88,29 @@ std::size_t Http1::write_piece(Exchange& exchange, std::string_view bytes, bool 
     // At least a page, so that chunks near the mark do not get tiny.
     const auto room = std::max<std::uint64_t>(high_water - output.memory_bytes(), kPageBytes);
     const std::string_view piece = bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size())));
-    char line[18];
-    char* const end = std::to_chars(line, line + 16, piece.size(), 16).ptr;
-    end[0] = '\r';
-    end[1] = '\n';
-    BlockPool& blocks = reactor().blocks();
     const std::size_t blocks_needed = piece.size() / OutputQueue::kMaxReserveBytes + 2;
     if (blocks.limit() - blocks.leased() < blocks_needed && !output.empty()) {
         return 0;  // goes on when some of this connection's own output has left
     }
     reactor().make_output_room(blocks_needed, connection);
-    const bool appended =
-        (!chunked || output.try_append_copy(blocks, {line, static_cast<std::size_t>(end + 2 - line)})) &&
-        output.try_append_copy(blocks, piece) && (!chunked || output.try_append_copy(blocks, "\r\n"));
+    const bool appended = exchange.response().chunked() ? append_chunk(connection, piece)
+                                                        : connection.output().try_append_copy(reactor().blocks(), piece);
     if (!appended) {
-        reactor().count().output_refused.add();
-        connection.close();
+        close_for_memory(connection);
         return bytes.size();
     }
     return piece.size();
+}
+
+bool Http1::append_chunk(Connection& connection, std::string_view piece) {
+    char line[18];
+    char* const end = std::to_chars(line, line + 16, piece.size(), 16).ptr;
+    end[0] = '\r';
+    end[1] = '\n';
+    OutputQueue& output = connection.output();
+    BlockPool& blocks = reactor().blocks();
+    return output.try_append_copy(blocks, {line, static_cast<std::size_t>(end + 2 - line)}) &&
+           output.try_append_copy(blocks, piece) && output.try_append_copy(blocks, "\r\n");
 }
 
 void Http1::end_response(Exchange& exchange, std::string_view trailers) {
@@ -115,8 +119,7 @@ void Http1::end_response(Exchange& exchange, std::string_view trailers) {
     OutputQueue& output = connection.output();
     if (!output.try_append_copy(blocks, "0\r\n") || !output.try_append_copy(blocks, trailers) ||
         !output.try_append_copy(blocks, "\r\n")) {
-        reactor().count().output_refused.add();
-        connection.close();
+        close_for_memory(connection);
     }
 }
 

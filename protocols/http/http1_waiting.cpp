@@ -148,15 +148,15 @@ bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
     if (held + reactor().free_body_memory() < bytes) {
         return false;
     }
-    for (Exchange* other = arriving_first_; other != nullptr && !reactor().try_take_body_memory(bytes);) {
+    for (Exchange* other = arriving_first_; !reactor().try_take_body_memory(bytes);) {
+        if (other == nullptr) {
+            return false;
+        }
         Exchange* const next = other->arriving_next;
         if (other != &wanting && other->body_memory_bytes() > 0) {
             Connection& connection = *other->connection();
             give_way(*other, 503);
             connection.flush_later();
-            if (next == nullptr) {
-                return reactor().try_take_body_memory(bytes);
-            }
         }
         other = next;
     }

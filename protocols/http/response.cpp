@@ -1,6 +1,5 @@
 #include "penstock/protocols/http/response.h"
 
-#include <algorithm>
 #include <new>
 
 #include "penstock/engine/config.h"
@@ -10,18 +9,6 @@
 #include "penstock/protocols/http/http1.h"
 
 namespace penstock {
-
-namespace {
-
-// VCHAR, SP, HTAB and obs-text (RFC 9110 §5.5). A line break here would let a value forge the fields behind it.
-[[nodiscard]] bool is_field_value(std::string_view value) {
-    return std::all_of(value.begin(), value.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return (byte >= 0x20 && byte != 0x7f) || c == '\t';
-    });
-}
-
-}  // namespace
 
 Response& Response::status(unsigned code) {
     if (code < 200 || code > 599) {
@@ -63,7 +50,7 @@ bool Response::accept_field(std::string_view name, std::string_view value) {
         fail("a field name is a token (RFC 9110 section 5.1), not", name);
         return false;
     }
-    if (!is_field_value(value)) {
+    if (!is_field_text(value)) {
         fail("the value holds a line break or another control character, field", name);
         return false;
     }
@@ -85,10 +72,18 @@ bool Response::accept_field(std::string_view name, std::string_view value) {
 }
 
 void Response::append(std::string_view name, std::string_view value) {
+    if (Field* const field = make_field(name, value)) {
+        (last_ != nullptr ? last_->next : first_) = field;
+        last_ = field;
+    }
+}
+
+// A copy in the arena; nullptr, and the response has failed, when there is no room for it.
+Response::Field* Response::make_field(std::string_view name, std::string_view value) {
     const std::size_t bytes = name.size() + value.size() + 4;
     if (field_bytes_ + bytes > kResponseFieldsLimitBytes) {
         fail("the response's fields are larger than kResponseFieldsLimitBytes with", name);
-        return;
+        return nullptr;
     }
     Arena& arena = exchange_.arena();
     void* const memory = arena.try_allocate(sizeof(Field), alignof(Field));
@@ -96,12 +91,10 @@ void Response::append(std::string_view name, std::string_view value) {
     const std::string_view own_value = arena.try_copy(value);
     if (memory == nullptr || own_name.data() == nullptr || own_value.data() == nullptr) {
         fail("there is no memory for the field", name);
-        return;
+        return nullptr;
     }
-    Field* const field = ::new (memory) Field{nullptr, own_name, own_value};
-    (last_ != nullptr ? last_->next : first_) = field;
-    last_ = field;
     field_bytes_ += static_cast<std::uint32_t>(bytes);
+    return ::new (memory) Field{nullptr, own_name, own_value};
 }
 
 void Response::remove(std::string_view name) {

@@ -70,6 +70,8 @@ public:
     [[nodiscard]] bool answered() const { return answered_; }
     // Whether a status was set.
     [[nodiscard]] bool status_set() const { return status_set_; }
+    // Only of a body that is written piece by piece.
+    [[nodiscard]] bool chunked() const { return chunked_; }
     // A body is being written piece by piece.
     [[nodiscard]] bool streaming() const { return stream_ == Stream::open; }
     // The handler wants the connection to end with this response.
@@ -99,6 +101,7 @@ private:
     // Copies what the output has room for and returns the rest.
     [[nodiscard]] std::string_view write_some(std::string_view bytes);
     void append(std::string_view name, std::string_view value);
+    [[nodiscard]] Field* make_field(std::string_view name, std::string_view value);
     void remove(std::string_view name);
     void fail(const char* reason, std::string_view about);
     // Back to an empty 200, for the server's own answer in place of the handler's.

@@ -24,24 +24,26 @@ Response& Response::content_length(std::uint64_t bytes) {
 ResponseWrite Response::write(std::string_view bytes) { return ResponseWrite(*this, bytes); }
 
 bool Response::begin_stream() {
-    if (stream_ == Stream::none && !answered_ && !failed_) {
+    if (stream_ != Stream::none) {
+        return stream_ == Stream::open;
+    }
+    stream_ = Stream::ended;
+    if (answered_) {
+        fail("a piece is written after the whole answer", {});
+        return false;
+    }
+    if (!failed_) {
         exchange_.run_head_hooks();
     }
-    if (stream_ == Stream::none && !answered_ && failed_) {
+    if (failed_) {
         send(std::string_view());  // what was set is wrong: 500 leaves in its place
-        stream_ = Stream::ended;
+        return false;
     }
-    if (stream_ == Stream::none && answered_) {
-        fail("a piece is written after the whole answer", {});
-        stream_ = Stream::ended;
-    }
-    if (stream_ == Stream::none) {
-        answered_ = true;
-        stream_ = Stream::open;
-        body_dropped_ = exchange_.request().method() == Method::head || !may_have_body(status_);
-        chunked_ = exchange_.begin_response(has_length_ ? length_ : Codec::kNoLength);
-    }
-    return stream_ == Stream::open;
+    answered_ = true;
+    stream_ = Stream::open;
+    body_dropped_ = exchange_.request().method() == Method::head || !may_have_body(status_);
+    chunked_ = exchange_.begin_response(has_length_ ? length_ : Codec::kNoLength);
+    return true;
 }
 
 std::string_view Response::write_some(std::string_view bytes) {
@@ -61,15 +63,9 @@ std::string_view Response::write_some(std::string_view bytes) {
 
 Response& Response::trailer(std::string_view name, std::string_view value) {
     if (accept_field(name, value)) {
-        Field* const trailers = first_;
-        Field* const last = last_;
-        first_ = last_ = nullptr;
-        append(name, value);
-        if (first_ != nullptr) {
-            first_->next = std::exchange(first_trailer_, first_);
+        if (Field* const field = make_field(name, value)) {
+            field->next = std::exchange(first_trailer_, field);
         }
-        first_ = trailers;
-        last_ = last;
     }
     return *this;
 }

@@ -333,6 +333,13 @@ bool is_token(std::string_view text) {
     });
 }
 
+bool is_field_text(std::string_view text) {
+    return std::all_of(text.begin(), text.end(), [](char letter) {
+        const auto byte = static_cast<unsigned char>(letter);
+        return (byte >= 0x20 && byte != 0x7f) || letter == '\t';
+    });
+}
+
 bool list_has_token(std::string_view list, std::string_view token) {
     while (!list.empty()) {
         const std::size_t end = element_end(list);

@@ -73,6 +73,8 @@ inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(HeaderName
 [[nodiscard]] bool equal_ignoring_case(std::string_view left, std::string_view right);
 // A token of RFC 9110 §5.6.2: one or more tchar.
 [[nodiscard]] bool is_token(std::string_view text);
+// HTAB, SP, VCHAR and obs-text only (RFC 9110 §5.5): no line break could forge what follows.
+[[nodiscard]] bool is_field_text(std::string_view text);
 // Whether a comma-separated list holds `token`, any letter case (RFC 9110 §5.6.1).
 [[nodiscard]] bool list_has_token(std::string_view list, std::string_view token);
 

@@ -154,3 +154,13 @@ TEST_CASE("list members") {
         CHECK(list_has_token(test.list, test.token) == test.found);
     }
 }
+TEST_CASE("field text holds no control but the tab") {
+    CHECK(is_field_text(""));
+    for (int byte = 0; byte < 256; ++byte) {
+        CAPTURE(byte);
+        const char letter = static_cast<char>(byte);
+        CHECK(is_field_text({&letter, 1}) == ((byte >= 0x20 && byte != 0x7f) || byte == '\t'));
+    }
+    CHECK_FALSE(is_field_text("a\r\nb"));
+}
+
