@@ -35,6 +35,8 @@ constexpr std::int64_t kMostSlots = 1 << 24;
 constexpr std::int64_t kMostMessages = 1 << 20;
 // "a:" and its line end: a head that fits a block cannot have more fields than this.
 constexpr std::int64_t kMostHeaders = kIoBlockBytes / 4;
+// A browser's smallest head.
+constexpr std::int64_t kLeastHeadBytes = 256;
 // What "GET  HTTP/1.1", its line end and the empty line leave of a block.
 constexpr std::int64_t kMostTargetBytes = kIoBlockBytes - 17;
 
@@ -84,6 +86,12 @@ std::optional<Error> check_sizes(const Config& config) {
         Range{"page_limit", config.page_limit, 1, kAnyNumber, "a request takes a page"},
         Range{"output_high_water_bytes", config.output_high_water_bytes, 1, kAnyNumber,
               "at 0 no request would ever be parsed"},
+        Range{"head_limit_bytes", config.head_limit_bytes, kLeastHeadBytes, kIoBlockBytes,
+              "a head must fit a block, and the shortest useful one has some fields"},
+        Range{"body_rate_min_bytes_per_s", config.body_rate_min_bytes_per_s, 1, kAnyNumber,
+              "it divides; a small one asks for nothing"},
+        Range{"write_rate_min_bytes_per_s", config.write_rate_min_bytes_per_s, 1, kAnyNumber,
+              "it divides; a small one asks for nothing"},
         Range{"target_limit_bytes", config.target_limit_bytes, 1, kMostTargetBytes,
               "the target must fit a block of 16384 bytes with the rest of the head"},
     });
@@ -99,6 +107,8 @@ std::optional<Error> check_times(const Config& config) {
         Range{"head_timeout_ms", config.head_timeout_ms, 1, kMost, kReason},
         Range{"body_timeout_ms", config.body_timeout_ms, 1, kMost, kReason},
         Range{"write_timeout_ms", config.write_timeout_ms, 1, kMost, kReason},
+        Range{"request_timeout_ms", config.request_timeout_ms, 0, kMost,
+              "0 sets none, and the timers reach no further than three days"},
         Range{"linger_timeout_ms", config.linger_timeout_ms, 0, kMost, kMayBeNone},
         Range{"drain_timeout_ms", config.drain_timeout_ms, 0, kMost, kMayBeNone},
     });

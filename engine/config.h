@@ -66,6 +66,12 @@ struct Config {
     std::uint32_t body_rate_min_bytes_per_s = 10'000;
     // Without any progress while output waits for the peer.
     std::uint32_t write_timeout_ms = 30'000;
+    // Each so many bytes that the peer takes put the end of that time off by a second, up to the whole of it: a peer on a
+    // modem passes, one that takes a byte now and then to hold what waits for it does not.
+    std::uint32_t write_rate_min_bytes_per_s = 1'000;
+    // From the first byte of a request to the end of its answer's way into the output. 0: none, since a download or a stream
+    // of events may last for as long as it moves, which the limits above watch over. Set it for routes that must not.
+    std::uint32_t request_timeout_ms = 0;
     // How long, and how many bytes, a connection that was refused or told to close is read and thrown away so
     // that its last answer arrives before a reset would erase it (RFC 9112 §9.6).
     std::uint32_t linger_timeout_ms = 2'000;
@@ -73,12 +79,18 @@ struct Config {
     // Connections that linger at once per reactor; above it they are closed at once.
     std::uint32_t linger_limit = 256;
 
-    // A request head (request line and fields) must fit one block; this bounds its field count.
+    // A request head, request line and fields, must fit a block, of which this may be less. Real ones have 500 to 2,000
+    // bytes, and cookies may come to 8,000.
+    std::uint32_t head_limit_bytes = 16 << 10;
+    // Fields of a head; trailers of a chunked body have the same limit. Browsers send about 20.
     std::uint32_t header_count_limit = 100;
     // Octets of the request target: RFC 9112 §3 recommends to take at least 8,000.
     std::uint32_t target_limit_bytes = 8'000;
     // Bytes of a request body that a handler may be given.
     std::uint64_t body_limit_bytes = 1 << 20;
+    // Requests that one connection may bring before it is told to close. 0: any number, since nothing grows with it. Set it
+    // where long-lived clients should spread anew over reactors or servers now and then.
+    std::uint32_t requests_per_connection_limit = 0;
 
     // Messages waiting in a reactor's mailbox; `post` returns false above it.
     std::uint32_t mailbox_limit = 4'096;

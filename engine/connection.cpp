@@ -1,5 +1,6 @@
 #include "penstock/engine/connection.h"
 
+#include <algorithm>
 #include <array>
 
 #include "penstock/engine/reactor.h"
@@ -121,18 +122,18 @@ void Connection::flush() {
 
 // What an earlier flush had to leave.
 void Connection::flush_leftover() {
-    const bool taken = send_some();
-    if (state_ == ConnectionState::open && taken) {
+    const std::uint64_t taken_bytes = send_some();
+    if (state_ == ConnectionState::open && taken_bytes > 0) {
         protocol_->on_drained(*this);
     }
 }
 
-// Sends as much as the kernel takes now; whether it took anything.
-bool Connection::send_some() {
+// Sends as much as the kernel takes now; how many bytes those were.
+std::uint64_t Connection::send_some() {
     if (state_ != ConnectionState::open && state_ != ConnectionState::closing) {
-        return false;
+        return 0;
     }
-    bool taken = false;
+    std::uint64_t taken_bytes = 0;
     for (int sends = 0; !output_.empty() && (edges_ & kWritable) != 0; ++sends) {
         if (sends == kSendsPerTurn) {
             reactor().make_ready(*this);
@@ -143,10 +144,10 @@ bool Connection::send_some() {
         if (!sent.ok() && !is_would_block(sent.error)) {
             reactor().count().peer_resets.add();
             close();
-            return taken;
+            return taken_bytes;
         }
         if (sent.ok()) {
-            taken = true;
+            taken_bytes += static_cast<std::uint64_t>(sent.count);
             reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
             output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
         }
@@ -155,11 +156,11 @@ bool Connection::send_some() {
         }
     }
     if (!output_.empty()) {
-        arm_write_deadline(taken);
+        arm_write_deadline(taken_bytes);
     } else if (state_ == ConnectionState::closing) {
         end_output();
     }
-    return taken;
+    return taken_bytes;
 }
 
 // One call to the kernel for what stands in front: a file's slice, or all pieces of memory up to the next file.
@@ -185,15 +186,17 @@ IoResult Connection::send_front(bool* cut_short) {
     return sent;
 }
 
-// The peer must take something within the time. While the protocol has a say, a deadline that it has set earlier stays,
-// and it sets the next one itself (on_drained).
-void Connection::arm_write_deadline(bool taken) {
-    const std::uint32_t timeout_ms = reactor().config().write_timeout_ms;
-    if (state_ == ConnectionState::closing && taken) {
-        set_deadline_in(timeout_ms);
-    } else {
-        tighten_deadline_in(timeout_ms);
+// The peer must take something within the time, and what it takes puts the end of it off. An earlier deadline that the
+// protocol has set stays; when the peer has taken something the protocol has its say again (on_drained).
+void Connection::arm_write_deadline(std::uint64_t taken_bytes) {
+    const Config& config = reactor().config();
+    const std::uint32_t left = deadline_left_ms();
+    if (taken_bytes == 0 || left == 0) {
+        tighten_deadline_in(config.write_timeout_ms);
+        return;
     }
+    const std::uint64_t allowed = left + taken_bytes * 1000 / config.write_rate_min_bytes_per_s;
+    set_deadline_in(static_cast<std::uint32_t>(std::min<std::uint64_t>(allowed, config.write_timeout_ms)));
 }
 
 void Connection::handle_deadline() {
@@ -223,6 +226,11 @@ void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
     if (!timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
         reactor().deadlines_.schedule(timer_, deadline);
     }
+}
+
+std::uint32_t Connection::deadline_left_ms() const {
+    const auto left = static_cast<std::int32_t>(timer_.deadline - reactor().now_ms());
+    return !timer_.linked() ? 0 : static_cast<std::uint32_t>(std::max(left, 1));
 }
 
 void Connection::resume_reading() {
@@ -270,6 +278,7 @@ void Connection::end_output() {
         return;
     }
     change_state(ConnectionState::lingering);
+    input_.set_tally(0);
     ++reactor().lingering_;
     set_deadline_in(reactor().config().linger_timeout_ms);
     discard_some();
@@ -287,9 +296,12 @@ void Connection::discard_some() {
             edges_ &= static_cast<std::uint8_t>(~kReadable);
             return;
         }
-        input_.count_discarded(received.ok() ? static_cast<std::size_t>(received.count) : 0);
-        if (!received.ok() || received.count == 0 ||
-            input_.discarded() > reactor().config().linger_limit_bytes) {
+        if (!received.ok() || received.count == 0) {
+            close();
+            return;
+        }
+        input_.set_tally(input_.tally() + static_cast<std::uint32_t>(received.count));
+        if (input_.tally() > reactor().config().linger_limit_bytes) {
             close();
             return;
         }

@@ -60,6 +60,9 @@ public:
     [[nodiscard]] bool is_open() const { return state_ == ConnectionState::open; }
     [[nodiscard]] ConnectionState state() const { return state_; }
     [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+    // Messages that it has brought so far, counted by its protocol.
+    [[nodiscard]] std::uint32_t message_count() const { return input_.tally(); }
+    void count_message() { input_.set_tally(input_.tally() + 1); }
     [[nodiscard]] ConnectionToken token() const { return {index_, generation_}; }
     [[nodiscard]] Reactor& reactor() const { return protocol_->reactor(); }
 
@@ -89,6 +92,10 @@ public:
     void set_deadline_in(std::uint32_t delay_ms);
     // The same, but an earlier deadline stays.
     void tighten_deadline_in(std::uint32_t delay_ms);
+    // Until the deadline, at least 1; 0 when there is none.
+    [[nodiscard]] std::uint32_t deadline_left_ms() const;
+    // Output waits for the peer, whose time to take some of it runs.
+    [[nodiscard]] bool output_blocked() const { return !can_send() && !output_.empty(); }
     // It waits for an input block, and what it has to say has not been read.
     [[nodiscard]] bool starved() const { return has(kStarved); }
     // Output was queued outside of on_input: it leaves at the end of this turn.
@@ -131,12 +138,12 @@ private:
     void read_some();
     void flush();
     void flush_leftover();
-    bool send_some();
+    std::uint64_t send_some();
 
     [[nodiscard]] bool prepare_room();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
-    void arm_write_deadline(bool taken);
+    void arm_write_deadline(std::uint64_t taken_bytes);
     void end_output();
     void discard_some();
     void give_back_input();

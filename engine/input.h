@@ -18,7 +18,7 @@ namespace penstock {
 class Input {
 public:
     [[nodiscard]] bool empty() const { return begin_ == end_; }
-    [[nodiscard]] std::size_t size() const { return end_ - begin_; }
+    [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
     [[nodiscard]] std::byte* data() const { return block_ + begin_; }
     // Where the kernel may put more.
     [[nodiscard]] std::span<std::byte> room() const {
@@ -29,11 +29,11 @@ public:
 
     void commit(std::size_t bytes) {
         ensure_debug(end_ + bytes <= kIoBlockBytes, "input: more committed than there was room for");
-        end_ += static_cast<std::uint32_t>(bytes);
+        end_ = static_cast<std::uint16_t>(end_ + bytes);
     }
     void consume(std::size_t bytes) {
         ensure_debug(bytes <= size(), "input: more consumed than there was");
-        begin_ += static_cast<std::uint32_t>(bytes);
+        begin_ = static_cast<std::uint16_t>(begin_ + bytes);
         if (begin_ == end_) {
             begin_ = end_ = 0;
         }
@@ -41,7 +41,7 @@ public:
     // Moves the run to the front of its block. Views become invalid; offsets from data() stay right.
     void compact() {
         std::memmove(block_, block_ + begin_, size());
-        end_ -= begin_;
+        end_ = static_cast<std::uint16_t>(end_ - begin_);
         begin_ = 0;
     }
 
@@ -55,17 +55,18 @@ public:
         return block;
     }
 
-    // While a connection lingers it has no block, and its offsets count the bytes that were thrown away.
-    void count_discarded(std::size_t bytes) {
-        begin_ += static_cast<std::uint32_t>(bytes);
-        end_ = begin_;
-    }
-    [[nodiscard]] std::size_t discarded() const { return begin_; }
+    // A number that its connection keeps here, where the slot has room for it: of the messages that were begun while it is
+    // open, then of the bytes that it threw away while it lingers.
+    [[nodiscard]] std::uint32_t tally() const { return tally_; }
+    void set_tally(std::uint32_t value) { tally_ = value; }
 
 private:
+    static_assert(kIoBlockBytes <= 0xffff, "offsets into a block are 16 bits");
+
     std::byte* block_ = nullptr;
-    std::uint32_t begin_ = 0;
-    std::uint32_t end_ = 0;
+    std::uint16_t begin_ = 0;
+    std::uint16_t end_ = 0;
+    std::uint32_t tally_ = 0;
 };
 
 }  // namespace penstock

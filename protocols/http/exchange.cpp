@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "penstock/engine/alarm.h"
 #include "penstock/engine/connection.h"
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
@@ -42,13 +43,14 @@ Exchange* Exchange::try_create(Http1& http, Connection& connection) {
 
 Exchange::Exchange(Http1& http, Connection& connection, std::byte* page)
     : arena_(http.reactor().pages(), page, sizeof(Exchange)), http_(http), connection_(&connection), parser_(*this),
-      response_(*this), request_(arena_, *this) {
+      begin_ms_(http.reactor().now_ms()), response_(*this), request_(arena_, *this) {
     request_.peer_ = connection.peer();
 }
 
 Exchange::~Exchange() {
     ensure(pins_ == 0, "exchange: destroyed while an offloaded function refers into it");
     task_.reset();
+    stop_request_time();
     release_body();
     for (std::byte* const block : {head_block_, parked_block_}) {
         if (block != nullptr) {
@@ -97,10 +99,10 @@ unsigned Exchange::make_room() {
         return 0;
     }
     if (!parser_.head_complete()) {
-        if (input.room().size() < Input::capacity() / 4 && input.size() < Input::capacity()) {
-            input.compact();  // only offsets are kept while a head arrives
+        if (input.room().size() < Input::capacity() / 4) {
+            input.compact();  // only offsets are kept while a head arrives, and one that fills a block was refused
         }
-        return input.room().empty() ? parser_.overflow_status() : 0;
+        return 0;
     }
     const std::uint64_t missing =
         content_length_ > request_.body_.size() ? content_length_ - request_.body_.size() : 0;
@@ -200,10 +202,44 @@ unsigned Exchange::head_arrived(std::string_view target, unsigned major, unsigne
     if (const unsigned status = check_framing(); status != 0) {
         return status;
     }
-    if (const unsigned status = find_route(target); status != 0) {
-        return status;
+    return find_route(target);
+}
+
+unsigned Exchange::apply_route_limits(std::size_t head_bytes) {
+    static constexpr RouteOptions kNone;
+    const RouteOptions& own = route_ != nullptr ? route_->handler.options : kNone;
+    if ((own.head_limit_bytes != 0 && head_bytes > own.head_limit_bytes) ||
+        (own.header_count_limit != 0 && request_.header_count() > own.header_count_limit)) {
+        return 431;
     }
-    return content_length_ > body_limit_bytes() ? 413 : 0;
+    if (content_length_ > body_limit_bytes()) {
+        return 413;
+    }
+    const std::uint32_t limit_ms =
+        own.request_timeout_ms != 0 ? own.request_timeout_ms : http_.reactor().config().request_timeout_ms;
+    return limit_ms != 0 ? start_request_time(limit_ms) : 0;
+}
+
+unsigned Exchange::start_request_time(std::uint32_t limit_ms) {
+    void* const memory = arena_.try_allocate(sizeof(Alarm), alignof(Alarm));
+    if (memory == nullptr) {
+        return 503;
+    }
+    request_alarm_ = ::new (memory) Alarm;
+    request_alarm_->context = this;
+    request_alarm_->ring = [](void* self) {
+        auto& exchange = *static_cast<Exchange*>(self);
+        exchange.http_.end_for_time(exchange);
+    };
+    const std::uint32_t gone_ms = http_.reactor().now_ms() - begin_ms_;
+    http_.reactor().set_alarm(*request_alarm_, limit_ms > gone_ms ? limit_ms - gone_ms : 0);
+    return 0;
+}
+
+void Exchange::stop_request_time() {
+    if (request_alarm_ != nullptr) {
+        http_.reactor().cancel(*request_alarm_);
+    }
 }
 
 unsigned Exchange::check_fields() {
@@ -370,6 +406,7 @@ void Exchange::abandon() {
 
 void Exchange::park() {
     connection_ = nullptr;
+    stop_request_time();
     http_.reactor().count().tasks_parked.add();
 }
 

@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "penstock/engine/arena.h"
@@ -23,6 +24,7 @@ namespace penstock {
 class Connection;
 class Http1;
 class ResponseWrite;
+struct Alarm;
 struct Route;
 
 //   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
@@ -67,6 +69,8 @@ public:
 
     // The parser's reports. Each returns 0 or the status to refuse with.
     [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
+    // The same head once more, now that its route is known, whose own limits hold from here on.
+    [[nodiscard]] unsigned apply_route_limits(std::size_t head_bytes);
     [[nodiscard]] unsigned body_arrived(const char* data, std::size_t size);
     // Of Content-Length, 0 without one. Known when the head has arrived.
     [[nodiscard]] std::uint64_t content_length() const { return content_length_; }
@@ -76,6 +80,7 @@ public:
     // What the route allows a body.
     [[nodiscard]] std::uint64_t body_limit_bytes() const;
     [[nodiscard]] std::uint32_t body_timeout_ms() const;
+    [[nodiscard]] std::uint32_t body_rate_min_bytes_per_s() const;
 
     // ---- A body that its handler reads piece by piece ----
 
@@ -145,6 +150,8 @@ public:
     bool in_arriving_list = false;
     std::uint64_t arrival = 0;  // Reactor::number_arrival
     std::uint32_t phase_deadline_ms = 0;
+    // While it arrives: when the peer must have taken some of the output that waits, if any does.
+    std::optional<std::uint32_t> write_deadline_ms;
     // What the path's other methods are, where no route was found.
     std::string_view allow;
     bool expects_continue = false;
@@ -162,6 +169,8 @@ private:
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] unsigned start_request_time(std::uint32_t limit_ms);
+    void stop_request_time();
     void let_go_of_piece();
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
@@ -172,6 +181,8 @@ private:
     const Route* route_ = nullptr;
     Http1Parser parser_;
     Task<void> task_;
+    Alarm* request_alarm_ = nullptr;  // in the arena; rings when all the time for request and answer is over
+    std::uint32_t begin_ms_;
     std::uint32_t pins_ = 0;
     ExchangeState state_ = ExchangeState::head;
     bool done_hooks_run_ = false;

@@ -21,6 +21,11 @@ std::uint32_t Exchange::body_timeout_ms() const {
     return own != 0 ? own : http_.reactor().config().body_timeout_ms;
 }
 
+std::uint32_t Exchange::body_rate_min_bytes_per_s() const {
+    const std::uint32_t own = route_ != nullptr ? route_->handler.options.body_rate_min_bytes_per_s : 0;
+    return own != 0 ? own : http_.reactor().config().body_rate_min_bytes_per_s;
+}
+
 bool Exchange::streams_body() const { return route_ != nullptr && route_->handler.task; }
 
 Exchange::BodyStep Exchange::next_piece() {
@@ -75,7 +80,7 @@ void Exchange::resume_body_reader() {
 
 // Only the time in which the server waits counts: a slow handler does not use up its client's.
 std::uint32_t Exchange::body_time_left_ms() const {
-    const std::uint64_t earned = received_body_bytes_ * 1000 / http_.reactor().config().body_rate_min_bytes_per_s;
+    const std::uint64_t earned = received_body_bytes_ * 1000 / body_rate_min_bytes_per_s();
     const std::uint64_t allowed = body_timeout_ms() + earned;
     const std::uint32_t waiting = body_time_runs_ ? http_.reactor().now_ms() - body_wait_begin_ms_ : 0;
     const std::uint64_t waited = std::uint64_t{body_waited_ms_} + waiting;

@@ -51,6 +51,7 @@ void Http1::take_up_requests(Connection& connection) {
                 return;
             }
             connection.set_session(exchange);
+            connection.count_message();
         }
         if (exchange->task_is_to_end()) {
             end_unwanted_task(*exchange);
@@ -313,8 +314,10 @@ ResponseFraming Http1::decide_framing(Exchange& exchange) {
     if (!exchange.message_complete && exchange.streams_body() && !exchange.must_close) {
         exchange.skip_arrived_body();
     }
+    const std::uint32_t limit = reactor().config().requests_per_connection_limit;
     const bool keep = exchange.message_complete && !exchange.must_close && exchange.client_keeps_alive() &&
-                      !exchange.response().wants_close() && !reactor().draining();
+                      !exchange.response().wants_close() && !reactor().draining() &&
+                      (limit == 0 || exchange.connection()->message_count() < limit);
     exchange.must_close = !keep;
     return {
         .keep_alive = keep,

@@ -49,6 +49,7 @@ public:
     // A handler waits for more of its request's body.
     void body_wanted(Exchange& exchange);
     [[nodiscard]] bool output_is_full(Connection& connection) const;
+    void end_for_time(Exchange& exchange);
     void log_about(Exchange& exchange, std::string_view text) const;
     // Runs a user's function; what it throws is logged and goes no further. False when it threw.
     template <class Function>

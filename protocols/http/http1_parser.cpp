@@ -163,9 +163,11 @@ Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std:
     base_ = base;
     *end = from;
     if (!head_complete()) {
-        const Outcome outcome = parse_head(from, to, end);
+        // Nothing behind the limit is looked at, so that it does not matter how much of it has come.
+        const std::size_t limit = exchange_.http().reactor().config().head_limit_bytes;
+        const Outcome outcome = parse_head(from, std::min(to, limit), end);
         if (outcome != Outcome::complete) {
-            return outcome;
+            return outcome == Outcome::need_more && to >= limit ? failed(overflow_status()) : outcome;
         }
         if (exchange_.streams_body() && (chunked_ || body_left_ > 0)) {
             return Outcome::head;
@@ -221,8 +223,9 @@ Http1Parser::Outcome Http1Parser::finish_head(std::size_t head_end) {
         return failed(400);
     }
     phase_ = Phase::body;
-    const unsigned status = exchange_.head_arrived({base_ + target_offset_, target_size_}, state->http_major,
-                                                   state->http_minor, method_of(state->method));
+    unsigned status = exchange_.head_arrived({base_ + target_offset_, target_size_}, state->http_major,
+                                             state->http_minor, method_of(state->method));
+    status = status != 0 ? status : exchange_.apply_route_limits(head_end);
     if (status != 0) {
         return failed(status);
     }

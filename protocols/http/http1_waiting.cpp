@@ -13,7 +13,7 @@ void Http1::on_drained(Connection& connection) {
             return;  // its task has run on, and has seen to the rest
         }
     }
-    const Exchange* const exchange = exchange_of(connection);
+    Exchange* const exchange = exchange_of(connection);
     if (connection.reading_paused() && !output_is_full(connection) &&
         (exchange == nullptr || exchange->arriving())) {
         connection.resume_reading();
@@ -22,12 +22,10 @@ void Http1::on_drained(Connection& connection) {
         rearm(connection);
         return;
     }
-    // The peer took something: the write timeout begins anew, within what the request's phase has left.
-    std::uint32_t delay_ms = reactor().config().write_timeout_ms;
     if (exchange != nullptr && exchange->in_arriving_list) {
-        delay_ms = std::min(delay_ms, std::max(time_left_ms(*exchange), 1u));
+        exchange->write_deadline_ms = reactor().now_ms() + connection.deadline_left_ms();
+        connection.tighten_deadline_in(std::max(time_left_ms(*exchange), 1u));
     }
-    connection.set_deadline_in(delay_ms);
 }
 
 // Of the phase in which the request is still arriving.
@@ -64,10 +62,12 @@ void Http1::start_arriving(Exchange& exchange, std::uint32_t timeout_ms) {
     exchange.arrival = reactor().number_arrival();
     exchange.phase_deadline_ms = reactor().now_ms() + timeout_ms;
     Connection& connection = *exchange.connection();
-    if (connection.can_send() || connection.output().empty()) {
-        connection.set_deadline_in(timeout_ms);
+    if (connection.output_blocked()) {
+        exchange.write_deadline_ms = reactor().now_ms() + connection.deadline_left_ms();
+        connection.tighten_deadline_in(timeout_ms);
     } else {
-        connection.tighten_deadline_in(timeout_ms);  // the write deadline stands
+        exchange.write_deadline_ms.reset();
+        connection.set_deadline_in(timeout_ms);
     }
 }
 
@@ -76,6 +76,12 @@ void Http1::stop_arriving(Exchange& exchange) {
         return;
     }
     exchange.in_arriving_list = false;
+    if (Connection& connection = *exchange.connection(); connection.is_open() && connection.output_blocked()) {
+        // Of the two only the time to write is left: what it had before, or all of it when it has begun since.
+        const std::uint32_t now = reactor().now_ms();
+        const std::uint32_t deadline = exchange.write_deadline_ms.value_or(now + reactor().config().write_timeout_ms);
+        connection.set_deadline_in(static_cast<std::uint32_t>(std::max(static_cast<std::int32_t>(deadline - now), 1)));
+    }
     Exchange* const next = exchange.arriving_next;
     Exchange* const previous = exchange.arriving_previous;
     (previous != nullptr ? previous->arriving_next : arriving_first_) = next;
@@ -100,6 +106,16 @@ void Http1::on_deadline(Connection& connection) {
         connection.close();
     } else if (waited_for) {
         connection.set_deadline_in(left);
+    }
+}
+
+// All the time that a request and its answer may take is over.
+void Http1::end_for_time(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    if (connection.is_open()) {
+        reactor().count().timeouts.add();
+        give_way(exchange, exchange.message_complete ? 503 : 408);
+        connection.flush_later();
     }
 }
 

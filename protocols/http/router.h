@@ -33,6 +33,11 @@ using TaskHandler = std::function<Task<void>(Request&, Response&)>;
 struct RouteOptions {
     std::uint64_t body_limit_bytes = 0;
     std::uint32_t body_timeout_ms = 0;
+    std::uint32_t body_rate_min_bytes_per_s = 0;
+    std::uint32_t request_timeout_ms = 0;
+    // Judged when the head is complete and has named its route, so they can be less than the server's, not more.
+    std::uint32_t head_limit_bytes = 0;
+    std::uint32_t header_count_limit = 0;
 };
 
 // Either of the two.
