@@ -159,13 +159,24 @@ void add_network_options(CLI::App& command, Options* options) {
 void add_limit_options(CLI::App& command, Options* options) {
     Config& config = options->config;
     add_number(command, "--connection-limit", &config.connection_limit, "N", "Open connections per reactor");
+    add_number(command, "--requests-per-connection", &config.requests_per_connection_limit, "N",
+               "Requests before a connection is told to close; 0: any number");
+    add_number(command, "--head-limit", &config.head_limit_bytes, "BYTES", "The longest head of a request");
+    add_number(command, "--target-limit", &config.target_limit_bytes, "BYTES", "The longest target in it");
+    add_number(command, "--header-limit", &config.header_count_limit, "N", "Fields of a head");
     add_number(command, "--body-limit", &config.body_limit_bytes, "BYTES", "The largest body of a request");
     add_number(command, "--idle-timeout", &config.idle_timeout_ms, "MS", "A connection between two requests");
     add_number(command, "--head-timeout", &config.head_timeout_ms, "MS",
                "From the first byte of a head to its end");
     add_number(command, "--body-timeout", &config.body_timeout_ms, "MS", "From there to the end of the body");
+    add_number(command, "--body-rate", &config.body_rate_min_bytes_per_s, "BYTES",
+               "A second more for each so many bytes that came");
     add_number(command, "--write-timeout", &config.write_timeout_ms, "MS",
                "Without progress while the client takes nothing");
+    add_number(command, "--write-rate", &config.write_rate_min_bytes_per_s, "BYTES",
+               "A second back for each so many bytes that it takes");
+    add_number(command, "--request-timeout", &config.request_timeout_ms, "MS",
+               "A whole request with its answer; 0: any time");
     add_number(command, "--drain-timeout", &config.drain_timeout_ms, "MS",
                "From SIGTERM to the end of what is still under way");
 }
