@@ -127,6 +127,8 @@ inline constexpr int kAcceptsPerTurn = 64;
 // Requests of one connection answered in one turn: most of a block of the smallest ones, after which others wait no
 // longer than for as many requests of their own.
 inline constexpr int kRequestsPerTurn = 512;
+// Callbacks of one request run in one turn: those that never wait must not keep others from theirs.
+inline constexpr int kCallbacksPerTurn = 64;
 // Bytes one sendfile call moves before other connections get their turn.
 inline constexpr std::size_t kFileSliceBytes = 256 << 10;
 // A body up to here is copied behind its head into the output block; a larger one that need not be copied goes as a

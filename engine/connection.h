@@ -66,6 +66,7 @@ public:
     [[nodiscard]] ConnectionToken token() const { return {index_, generation_}; }
     [[nodiscard]] Reactor& reactor() const { return protocol_->reactor(); }
 
+    [[nodiscard]] const Protocol& protocol() const { return *protocol_; }
     [[nodiscard]] void* session() const { return session_; }
     void set_session(void* session) { session_ = session; }
     // Another protocol takes over, with the input as it stands; the former one has given its session back.

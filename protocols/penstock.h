@@ -8,6 +8,7 @@
 #include "penstock/engine/server.h"
 #include "penstock/engine/task.h"
 #include "penstock/protocols/http/cookies.h"
+#include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/event_stream.h"
 #include "penstock/protocols/http/forms.h"
 #include "penstock/protocols/http/middleware.h"

@@ -50,6 +50,7 @@ Exchange::Exchange(Http1& http, Connection& connection, std::byte* page)
 Exchange::~Exchange() {
     ensure(pins_ == 0, "exchange: destroyed while an offloaded function refers into it");
     task_.reset();
+    destroy_callbacks();
     stop_request_time();
     release_body();
     for (std::byte* const block : {head_block_, parked_block_}) {
@@ -377,7 +378,7 @@ void Exchange::resume(std::coroutine_handle<> handle) {
         const TaskScope scope(this, nullptr);
         handle.resume();
     }
-    http_.task_advanced(*this);
+    http_.handler_advanced(*this);
 }
 
 void Exchange::resume_pinned(std::coroutine_handle<> handle) {
@@ -393,6 +394,7 @@ void Exchange::resume_pinned(std::coroutine_handle<> handle) {
 }
 
 void Exchange::abandon() {
+    run_abort_callback();
     run_done_hooks();
     if (pins_ == 0) {
         destroy();
@@ -446,9 +448,16 @@ void Exchange::answer(const ResponseBody& body) {
     }
 }
 
+// Answers to earlier requests that are still on their way are not for this one to cut.
 void Exchange::abort() {
-    if (connection_ != nullptr) {
+    if (connection_ == nullptr) {
+        return;
+    }
+    must_close = true;
+    if (connection_->output().empty()) {
         connection_->close();
+    } else {
+        end_task_later();
     }
 }
 

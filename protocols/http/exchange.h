@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -22,9 +23,11 @@
 namespace penstock {
 
 class Connection;
+class DeferredResponse;
 class Http1;
 class ResponseWrite;
 struct Alarm;
+struct Callbacks;
 struct Route;
 
 //   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
@@ -91,7 +94,7 @@ public:
     [[nodiscard]] BodyStep next_piece();
     // No piece can be had now: `reader` is resumed when there is one, or the body ends.
     void wait_for_body(std::coroutine_handle<> reader);
-    [[nodiscard]] bool waits_for_body() const { return static_cast<bool>(body_reader_); }
+    [[nodiscard]] bool waits_for_body() const;
     void resume_body_reader();
     // From here on the peer's time for the body runs.
     void begin_body_wait();
@@ -122,9 +125,34 @@ public:
     [[nodiscard]] std::size_t write_piece(std::string_view bytes);
     void end_response(std::string_view trailers);
 
+    // ---- A plain handler that goes on after it has returned ----
+
+    [[nodiscard]] DeferredResponse defer();
+    void call_with_piece(std::function<void(std::string_view)> function);
+    void call_when_written(std::string_view bytes, std::function<void()> function);
+    void call_on_abort(std::function<void()> function);
+    // A callback was asked for, or an answer given, perhaps from outside of the handler.
+    void notice_change();
+    [[nodiscard]] bool callbacks_due() const;
+    // Runs the callbacks whose time has come.
+    void run_callbacks();
+    // A posted function has the answer.
+    void run_deferred(const std::function<void(Response&)>& function);
+    // The piece that the handler waits for is there, or the room.
+    void continue_body_reader();
+    void continue_writer(std::coroutine_handle<> writer);
+    // Tells the handler that its answer did not get through, where it asked for that.
+    void run_abort_callback();
+    // Marks a time in which it is the handler that runs.
+    void set_in_callback(bool value) { in_callback_ = value; }
+
+    // The handler does nothing more: it has returned, its coroutine has ended, and no callback is to come.
+    [[nodiscard]] bool handler_done() const;
+    // It ends here, wherever it waits.
+    void drop_handler();
+
     // Starts and continues the handler's coroutine.
     void start_task();
-    [[nodiscard]] bool task_done() const { return task_.done(); }
     [[nodiscard]] bool has_task() const { return static_cast<bool>(task_); }
     [[nodiscard]] Task<void>& task() { return task_; }
     void resume(std::coroutine_handle<> handle) override;
@@ -174,6 +202,14 @@ private:
     void let_go_of_piece();
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
+    Callbacks& make_callbacks();
+    void destroy_callbacks();
+    [[nodiscard]] bool read_for_callback();
+    [[nodiscard]] bool write_for_callback();
+    void give_piece(std::string_view piece);
+    void finish_write();
+    template <class Function>
+    void call(const Function& function);
 
     Arena arena_;
     Http1& http_;
@@ -181,6 +217,7 @@ private:
     const Route* route_ = nullptr;
     Http1Parser parser_;
     Task<void> task_;
+    Callbacks* callbacks_ = nullptr;  // in the arena
     Alarm* request_alarm_ = nullptr;  // in the arena; rings when all the time for request and answer is over
     std::uint32_t begin_ms_;
     std::uint32_t pins_ = 0;
@@ -196,6 +233,8 @@ private:
     std::uint16_t body_error_ = 0;
     bool body_time_runs_ = false;
     bool task_is_to_end_ = false;
+    bool in_callback_ = false;
+    bool aborted_ = false;  // the handler was dropped before its answer was complete
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
     std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange

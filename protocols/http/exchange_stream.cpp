@@ -26,7 +26,9 @@ std::uint32_t Exchange::body_rate_min_bytes_per_s() const {
     return own != 0 ? own : http_.reactor().config().body_rate_min_bytes_per_s;
 }
 
-bool Exchange::streams_body() const { return route_ != nullptr && route_->handler.task; }
+bool Exchange::streams_body() const {
+    return route_ != nullptr && (route_->handler.task || route_->handler.options.stream_body);
+}
 
 Exchange::BodyStep Exchange::next_piece() {
     let_go_of_piece();
@@ -75,7 +77,7 @@ void Exchange::begin_body_wait() {
 void Exchange::resume_body_reader() {
     body_waited_ms_ += http_.reactor().now_ms() - body_wait_begin_ms_;
     body_time_runs_ = false;
-    resume(std::exchange(body_reader_, nullptr));
+    continue_body_reader();
 }
 
 // Only the time in which the server waits counts: a slow handler does not use up its client's.

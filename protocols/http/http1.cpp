@@ -57,6 +57,14 @@ void Http1::take_up_requests(Connection& connection) {
             end_unwanted_task(*exchange);
             continue;
         }
+        if (exchange->callbacks_due()) {
+            exchange->run_callbacks();
+            handler_advanced(*exchange);
+            exchange = exchange_of(connection);
+            if (exchange == nullptr || exchange->callbacks_due() || !connection.is_open()) {
+                break;
+            }
+        }
         if (exchange->waits_for_body()) {
             feed_body(*exchange);
             break;
@@ -125,8 +133,8 @@ bool Http1::dispatch(Exchange& exchange) {
         return true;
     }
     call_handler(exchange);
-    if (exchange.has_task() && !exchange.task_done()) {
-        pause_for_task(exchange);
+    if (!exchange.handler_done()) {
+        pause_for_handler(exchange);
         return false;
     }
     finish_answer(exchange);
@@ -141,6 +149,7 @@ void Http1::call_handler(Exchange& exchange) {
             return;
         }
         if (exchange.route()->handler.plain) {
+            exchange.set_in_callback(true);
             exchange.route()->handler.plain(exchange.request(), exchange.response());
             return;
         }
@@ -149,9 +158,12 @@ void Http1::call_handler(Exchange& exchange) {
             answer_with_text(exchange, 503);  // no memory for its frame
         }
     });
+    exchange.set_in_callback(false);
     if (!returned) {
+        exchange.drop_handler();
         answer_for_thrown(exchange);
     }
+    exchange.run_callbacks();
 }
 
 // The handler has returned: what it left undone is done, or told.
@@ -174,17 +186,17 @@ void Http1::finish_answer(Exchange& exchange) {
     }
 }
 
-void Http1::task_advanced(Exchange& exchange) {
+void Http1::handler_advanced(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     if (!connection.is_open()) {
         return;  // on_close comes for it
     }
-    if (exchange.task_done()) {
+    if (exchange.handler_done()) {
         finish_answer(exchange);
         end_exchange(exchange);
         connection.resume_reading();  // what was pipelined behind it
     } else {
-        pause_for_task(exchange);
+        pause_for_handler(exchange);
         rearm(connection);
     }
     if (in_flush_) {
@@ -194,9 +206,9 @@ void Http1::task_advanced(Exchange& exchange) {
     connection.flush_later();
 }
 
-// While its task runs nothing is read, unless the task wants it or is to end.
-void Http1::pause_for_task(Exchange& exchange) {
-    if (!exchange.waits_for_body() && !exchange.task_is_to_end()) {
+// While its handler runs nothing is read, unless the handler wants it or has something to be looked at.
+void Http1::pause_for_handler(Exchange& exchange) {
+    if (!exchange.waits_for_body() && !exchange.task_is_to_end() && !exchange.callbacks_due()) {
         exchange.connection()->pause_reading();
     }
 }
@@ -271,9 +283,16 @@ void Http1::end_exchange(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     exchange.change_state(ExchangeState::done);
     reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
+    exchange.run_abort_callback();
     exchange.run_done_hooks();
-    if (exchange.message_complete && connection.is_open()) {
-        exchange.consume_message();
+    if (connection.is_open()) {
+        if (!exchange.message_complete && !exchange.must_close) {
+            exchange.skip_arrived_body();  // of a body that was to be read while the response was written
+        }
+        exchange.must_close |= !exchange.message_complete;
+        if (exchange.message_complete) {
+            exchange.consume_message();
+        }
     }
     const bool must_close = exchange.must_close;
     const Linger linger = linger_for(exchange);
@@ -298,6 +317,10 @@ Linger Http1::linger_for(Exchange& exchange) const {
 
 void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     Connection& connection = *exchange.connection();
+    if (!exchange.message_complete && exchange.streams_body() && !exchange.must_close) {
+        exchange.skip_arrived_body();
+    }
+    exchange.must_close |= !exchange.message_complete;  // an unknown part of the request's body is on its way
     ResponseFraming framing = decide_framing(exchange);
     framing.has_body = body.kind != ResponseBody::Kind::none;
     framing.length = body.size();
@@ -308,14 +331,10 @@ void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     }
 }
 
-// Whether the connection goes on behind this response. It cannot while an unknown part of the request's body is on
-// its way; what of it has arrived already is read over.
+// Whether the connection goes on behind this response.
 ResponseFraming Http1::decide_framing(Exchange& exchange) {
-    if (!exchange.message_complete && exchange.streams_body() && !exchange.must_close) {
-        exchange.skip_arrived_body();
-    }
     const std::uint32_t limit = reactor().config().requests_per_connection_limit;
-    const bool keep = exchange.message_complete && !exchange.must_close && exchange.client_keeps_alive() &&
+    const bool keep = !exchange.must_close && exchange.client_keeps_alive() &&
                       !exchange.response().wants_close() && !reactor().draining() &&
                       (limit == 0 || exchange.connection()->message_count() < limit);
     exchange.must_close = !keep;
@@ -325,6 +344,16 @@ ResponseFraming Http1::decide_framing(Exchange& exchange) {
         .head_only = exchange.request().method() == Method::head,
         .date_field = reactor().date_field(),
     };
+}
+
+Exchange* Http1::find_exchange(ConnectionToken token, std::uint32_t message) {
+    Connection* const connection = reactor().connections().find(token);
+    if (connection == nullptr || !connection->is_open() || &connection->protocol() != this ||
+        connection->message_count() != message) {
+        return nullptr;
+    }
+    Exchange* const exchange = exchange_of(*connection);
+    return exchange != nullptr && !exchange->response().complete() ? exchange : nullptr;
 }
 
 void Http1::close_file(int fd) { platform::close_descriptor(fd); }

@@ -40,8 +40,11 @@ public:
     // ---- For its exchanges ----
 
     [[nodiscard]] const RouteTable& routes() const { return *routes_; }
-    // A handler's coroutine has run on: it may have answered, and it may be done.
-    void task_advanced(Exchange& exchange);
+    // A handler has run on: it may have answered, and it may be done.
+    void handler_advanced(Exchange& exchange);
+    void answer_for_thrown(Exchange& exchange);
+    // The one with the `message`-th message of that connection, or nullptr when it is over.
+    [[nodiscard]] Exchange* find_exchange(ConnectionToken token, std::uint32_t message);
     // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is free, and
     // takes it. False, with none ended, when that would not be enough.
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
@@ -76,7 +79,7 @@ private:
     void call_handler(Exchange& exchange);
     void answer_without_route(Exchange& exchange);
     void finish_answer(Exchange& exchange);
-    void pause_for_task(Exchange& exchange);
+    void pause_for_handler(Exchange& exchange);
     void end_unwanted_task(Exchange& exchange);
     void refuse(Exchange& exchange, unsigned status);
     void answer_with_text(Exchange& exchange, unsigned status);
@@ -90,7 +93,6 @@ private:
     void end_exchange(Exchange& exchange);
     void close_for_memory(Connection& connection);
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
-    void answer_for_thrown(Exchange& exchange);
 
     void refuse_unread(Connection& connection);
     void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);

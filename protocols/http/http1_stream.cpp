@@ -47,7 +47,7 @@ void Http1::end_body(Exchange& exchange, unsigned status) {
         exchange.connection()->close();
         return;
     }
-    exchange.task().reset();
+    exchange.drop_handler();
     exchange.must_close = true;
     exchange.response().clear();
     answer_with_text(exchange, status);
@@ -148,7 +148,7 @@ bool Http1::feed_writer(Exchange& exchange) {
     }
     exchange.wait_for_room(nullptr);
     in_flush_ = true;
-    exchange.resume(writer.writer_);
+    exchange.continue_writer(writer.writer_);
     in_flush_ = false;
     return true;
 }

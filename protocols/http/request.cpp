@@ -24,6 +24,8 @@ std::string_view Request::query_parameter(std::string_view name) const {
 
 BodyRead Request::read() { return BodyRead(exchange_); }
 
+void Request::read(std::function<void(std::string_view)> on_piece) { exchange_.call_with_piece(std::move(on_piece)); }
+
 Task<std::string_view> Request::read_all() {
     const std::string_view first = co_await read();
     if (exchange_.message_complete) {

@@ -7,6 +7,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -63,6 +64,10 @@ public:
     // at its end. Nothing more is received until they are asked for: that is how a slow handler slows its client. When the
     // client leaves, breaks the framing or exceeds a limit, the coroutine is destroyed where it waits.
     [[nodiscard]] BodyRead read();
+    // The same in a plain handler with RouteOptions::stream_body: calls the function once, when there is a piece, which is valid
+    // until it returns; never from within this call. For the next piece it asks again. Without stream_body the body is there
+    // already, so there is only its end. One read at a time. When the client leaves it is dropped (see Response::on_abort).
+    void read(std::function<void(std::string_view)> on_piece);
     // In a coroutine: the whole body, valid until the exchange ends. Counts against body_memory_limit_bytes.
     [[nodiscard]] Task<std::string_view> read_all();
 

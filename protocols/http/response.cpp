@@ -5,6 +5,7 @@
 #include "penstock/engine/config.h"
 #include "penstock/engine/reactor.h"
 #include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/http1.h"
 
@@ -172,6 +173,7 @@ void Response::deliver(const ResponseBody& body) {
         Http1::close_file(body.file.fd);
     }
     exchange_.answer(failed ? text : body);
+    exchange_.notice_change();
 }
 
 void Response::start_error() {
@@ -179,8 +181,13 @@ void Response::start_error() {
     status(500);
 }
 
+DeferredResponse Response::defer() { return exchange_.defer(); }
+
+void Response::on_abort(std::function<void()> function) { exchange_.call_on_abort(std::move(function)); }
+
 void Response::abort() {
     answered_ = true;
+    cut();
     exchange_.abort();
 }
 

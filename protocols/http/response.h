@@ -7,6 +7,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 namespace penstock {
 
 class Arena;
+class DeferredResponse;
 class Exchange;
 class ResponseWrite;
 struct ResponseBody;
@@ -49,18 +51,32 @@ public:
     void send_file(int fd, std::uint64_t offset, std::uint64_t size);
     // Answers without a body: for 204, 304, redirects.
     void send_empty();
-    // Ends the connection without an answer.
+    // Ends the connection without an answer, behind those to earlier requests.
     void abort();
 
-    // ---- In a coroutine: a body written piece by piece ----
+    // ---- In a plain handler: an answer that comes later ----
+
+    // The answer may be given after the handler has returned, by whoever holds what this gives. Until then nothing more is read
+    // from the client; Config::request_timeout_ms bounds the wait.
+    [[nodiscard]] DeferredResponse defer();
+    // Called once when the exchange ends although the response is not complete: the client has left, a limit was reached, the
+    // server ends, the handler threw. The request may still be looked at; the response is dead. Replaces the former one.
+    // Coroutines need none: they are destroyed.
+    void on_abort(std::function<void()> function);
+
+    // ---- A body written piece by piece ----
 
     // What all calls of `write` will bring together. Without it the length is not announced: the body is chunked for
     // HTTP/1.1 and ends with the connection for HTTP/1.0.
     Response& content_length(std::uint64_t bytes);
-    // `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the output as there is room for
+    // In a coroutine: `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the output as there is room for
     // them, which must live until it returns; waits while the client does not take what was written before. When the
     // client leaves, or takes no body (HEAD, 204, 304), the coroutine is destroyed where it waits.
     [[nodiscard]] ResponseWrite write(std::string_view bytes);
+    // The same in a plain handler: calls the function once when all of `bytes` is in the output and there is room for more,
+    // never from within this call. `bytes` must live until then. One write at a time. It is dropped when the client leaves or
+    // takes no body. A body that nobody goes on to write, and none that is deferred, is ended.
+    void write(std::string_view bytes, std::function<void()> on_written);
     // A field behind a chunked body (RFC 9110 §6.5); dropped where the body is not chunked.
     Response& trailer(std::string_view name, std::string_view value);
     // Ends a body written piece by piece; the end of the coroutine does it as well.
@@ -68,6 +84,8 @@ public:
 
     // Whether one of the calls above has been made.
     [[nodiscard]] bool answered() const { return answered_; }
+    // All of it has been handed over.
+    [[nodiscard]] bool complete() const { return answered_ && stream_ != Stream::open; }
     // Whether a status was set.
     [[nodiscard]] bool status_set() const { return status_set_; }
     // Only of a body that is written piece by piece.

@@ -23,6 +23,10 @@ Response& Response::content_length(std::uint64_t bytes) {
 
 ResponseWrite Response::write(std::string_view bytes) { return ResponseWrite(*this, bytes); }
 
+void Response::write(std::string_view bytes, std::function<void()> on_written) {
+    exchange_.call_when_written(bytes, std::move(on_written));
+}
+
 bool Response::begin_stream() {
     if (stream_ != Stream::none) {
         return stream_ == Stream::open;
@@ -87,6 +91,7 @@ void Response::end() {
     if (chunked_ && !body_dropped_) {
         exchange_.end_response(trailers);
     }
+    exchange_.notice_change();
 }
 
 // A writer whose bytes nobody takes (HEAD, a length that is exceeded, a connection that has gone) never goes on: a loop that
@@ -108,7 +113,7 @@ void ResponseWrite::await_suspend(std::coroutine_handle<> writer) {
 bool Response::takes_more() const { return stream_ == Stream::open && !body_dropped_ && exchange_.is_connected(); }
 
 ResponseWrite::~ResponseWrite() {
-    if (writer_ && response_.exchange_.writer() == this) {
+    if (response_.exchange_.writer() == this) {
         response_.exchange_.wait_for_room(nullptr);
     }
 }

@@ -23,7 +23,9 @@ class Request;
 class Response;
 class RouteTable;
 
-// Called when the whole body has arrived; must have answered (or set a status) when it returns.
+// Called when the whole body has arrived, or right after the head with RouteOptions::stream_body. When it returns it must
+// have answered or set a status, unless it has asked for a callback or called `response.defer()`. Request and Response
+// outlive every callback.
 using PlainHandler = std::function<void(Request&, Response&)>;
 // A coroutine, started right after the head: it reads the body with `co_await request.read()` or `read_all()`. May suspend.
 // Request and Response outlive it.
@@ -38,6 +40,9 @@ struct RouteOptions {
     // Judged when the head is complete and has named its route, so they can be less than the server's, not more.
     std::uint32_t head_limit_bytes = 0;
     std::uint32_t header_count_limit = 0;
+    // A plain handler is called right after the head and asks for the body itself, by `request.read(function)`. A coroutine
+    // always does.
+    bool stream_body = false;
 };
 
 // Either of the two.

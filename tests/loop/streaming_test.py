@@ -61,6 +61,8 @@ class Streaming(WithDirectory):
         # The code of everything used below is mapped and touched before memory is looked at.
         self.assertEqual(self.program.ask("POST", "/count", PIECE).body, str(len(PIECE)).encode())
         self.assertEqual(len(self.program.ask("GET", "/stream/1000000").body), 1_000_000)
+        self.assertEqual(self.program.ask("POST", "/callback/count", PIECE).body, str(len(PIECE)).encode())
+        self.assertEqual(len(self.program.ask("GET", "/callback/stream/1000000").body), 1_000_000)
         self.memory = Memory(self.program.process.pid)
         self.start = time.monotonic()
 
@@ -76,10 +78,10 @@ class Streaming(WithDirectory):
     def in_time(self):
         self.assertLess(time.monotonic() - self.start, DEADLINE_S)
 
-    def upload(self, fields, pieces):
+    def upload(self, path, fields, pieces):
         """Sends the pieces behind the head and checks the answer; one more exchange shows that all is in step."""
         with connected(self.program.port) as client:
-            client.sendall(f"POST /count HTTP/1.1\r\nHost: upload\r\n{fields}\r\n".encode())
+            client.sendall(f"POST {path} HTTP/1.1\r\nHost: upload\r\n{fields}\r\n".encode())
             for piece in pieces:
                 client.sendall(piece)
                 self.in_time()
@@ -91,13 +93,19 @@ class Streaming(WithDirectory):
                 self.assertEqual((response.status, response.read().decode()), (200, wanted))
         self.check_memory()
 
-    def test_an_upload_with_a_length(self):
+    def upload_with_length(self, path):
         def pieces():
             for _ in range(BODY_BYTES // len(PIECE)):
                 yield PIECE
             yield PIECE[:BODY_BYTES % len(PIECE)]
 
-        self.upload(f"Content-Length: {BODY_BYTES}\r\n", pieces())
+        self.upload(path, f"Content-Length: {BODY_BYTES}\r\n", pieces())
+
+    def test_an_upload_with_a_length(self):
+        self.upload_with_length("/count")
+
+    def test_an_upload_with_a_length_to_callbacks(self):
+        self.upload_with_length("/callback/count")
 
     def test_an_upload_in_chunks(self):
         def chunk(data):
@@ -113,7 +121,7 @@ class Streaming(WithDirectory):
                 yield chunk(SMALL_PIECE[:BODY_BYTES % size - at])
             yield b"0\r\n\r\n"
 
-        self.upload("Transfer-Encoding: chunked\r\n", pieces())
+        self.upload("/count", "Transfer-Encoding: chunked\r\n", pieces())
 
     def download(self, target, chunked):
         """Reads all of it, slowly at first, and checks every byte."""
@@ -150,6 +158,9 @@ class Streaming(WithDirectory):
 
     def test_a_download_in_chunks(self):
         self.download(f"/stream/{BODY_BYTES}", chunked=True)
+
+    def test_a_download_in_chunks_from_callbacks(self):
+        self.download(f"/callback/stream/{BODY_BYTES}", chunked=True)
 
     def test_a_download_with_a_length(self):
         self.download(f"/stream/{BODY_BYTES}?length", chunked=False)

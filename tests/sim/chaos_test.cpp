@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "engine_fixture.h"
+#include "stream_fixture.h"
 #include "penstock/protocols/http/static_files.h"
 #include "support/seed.h"
 
@@ -94,7 +94,8 @@ Storm::Storm(std::uint64_t seed)
 
 std::string numbered(const Request& request) { return "<" + std::string(request.parameter("n")) + ">"; }
 
-// Short paths, so that many requests fit a block: now, medium, sleep, offload, echo, echo after a sleep, files.
+// Short paths, so that many requests fit a block: now, medium, sleep, offload, echo, echo after a sleep, copy by callbacks,
+// deferred, files.
 Router storm_router(sim::World& world) {
     world.add_file("/site/big", std::string(3'000'000, 'b'));  // many slices of kFileSliceBytes
     world.add_file("/site/small", "small");
@@ -123,6 +124,14 @@ Router storm_router(sim::World& world) {
         const std::size_t size = (co_await request.read_all()).size();
         response.send(numbered(request) + std::string(size, 'e'));
     });
+    router.post("/c/:n", [](Request& request, Response& response) {
+        std::make_shared<Copier>(request, response)->read();
+    }, {.stream_body = true});
+    router.get("/d/:n", [](Request& request, Response& response) {
+        const DeferredResponse later = response.defer();
+        // In a later turn; when the mailbox is full, a limit of time ends it.
+        (void)later.post([number = numbered(request)](Response& answer) { answer.send(number); });
+    }, {.request_timeout_ms = 5'000});
     router.get("/f/*path", files.value());
     return router;
 }
@@ -242,7 +251,7 @@ std::string Storm::next_request(Client& client) {
         case 1: return get("/n/" + number);
         case 2: return get("/m/" + number);
         case 3: return get("/s/" + number);
-        case 4: return get("/o/" + number);
+        case 4: return get(draw(2) == 1 ? "/o/" + number : "/d/" + number);
         case 5: return post_with_length(number);
         case 6: return post_in_chunks(number);
         default: return get(draw(2) == 1 ? "/f/big" : "/f/small");
@@ -252,7 +261,8 @@ std::string Storm::next_request(Client& client) {
 std::string Storm::post_with_length(const std::string& number) {
     const std::string body(draw(50'000), 'B');
     const std::string expect = draw(4) == 0 ? "Expect: 100-continue\r\n" : "";
-    return "POST /e/" + number + " HTTP/1.1\r\nHost: t\r\n" + expect +
+    const std::string path = draw(2) == 0 ? "/e/" : "/c/";
+    return "POST " + path + number + " HTTP/1.1\r\nHost: t\r\n" + expect +
            "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 

@@ -2,8 +2,8 @@
 // that was answered is wrong.
 #include <algorithm>
 
-#include "engine_fixture.h"
 #include "penstock/platform/file.h"
+#include "stream_fixture.h"
 #include "support/seed.h"
 
 namespace penstock::test {
@@ -33,6 +33,9 @@ Router fault_router() {
             co_await response.write(piece);
         }
     });
+    router.post("/callback-copy", [](Request& request, Response& response) {
+        std::make_shared<Copier>(request, response)->read();
+    }, {.stream_body = true});
     router.get("/sleep", [](Request&, Response& response) -> Task<void> {
         co_await sleep_ms(10);
         response.send_static("late");
@@ -135,12 +138,12 @@ void upload(sim::World& world) {
     });
 }
 
-void streaming(sim::World& world) {
-    run_scenario(world, [&world](ReactorUnderTest& server) {
+void stream_both_ways(sim::World& world, const char* path) {
+    run_scenario(world, [&world, path](ReactorUnderTest& server) {
         sim::Peer peer = world.connect(kPort);
         peer.set_receive_window(20'000);
         const std::string body(60'000, 's');
-        peer.send("POST /copy HTTP/1.1\r\nHost: t\r\nContent-Length: 60000\r\n\r\n" + body);
+        peer.send(post(path, length_field(body.size()), body));
         for (int i = 0; i < 50 && !peer.finished_by_server() && !peer.reset_by_server(); ++i) {
             server.settle();
             (void)peer.read(15'000);
@@ -153,6 +156,9 @@ void streaming(sim::World& world) {
     });
 }
 
+void streaming(sim::World& world) { stream_both_ways(world, "/copy"); }
+void callbacks(sim::World& world) { stream_both_ways(world, "/callback-copy"); }
+
 const struct {
     const char* name;
     void (*run)(sim::World&);
@@ -163,6 +169,7 @@ const struct {
     {"slow reader", slow_reader, 100},
     {"upload", upload, 20},
     {"streaming", streaming, 50},
+    {"callbacks", callbacks, 50},
 };
 
 }  // namespace

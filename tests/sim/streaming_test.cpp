@@ -1,52 +1,8 @@
 // Bodies read and written piece by piece: what is seen, what waits for what, and what is held meanwhile.
-#include "engine_fixture.h"
+#include "stream_fixture.h"
 
 namespace penstock::test {
 namespace {
-
-std::string pattern(std::size_t size) {
-    std::string text(size, '\0');
-    for (std::size_t i = 0; i < size; ++i) {
-        text[i] = static_cast<char>('a' + i % 23);
-    }
-    return text;
-}
-
-std::string chunked(std::string_view body, std::size_t chunk) {
-    std::string text;
-    for (std::size_t at = 0; at < body.size(); at += chunk) {
-        const std::string_view piece = body.substr(at, chunk);
-        char size[20];
-        std::snprintf(size, sizeof size, "%zx\r\n", piece.size());
-        text.append(size).append(piece).append("\r\n");
-    }
-    return text + "0\r\n\r\n";
-}
-
-// The body of a chunked response, checked to be one.
-std::string dechunk(std::string_view response) {
-    std::string_view rest = body_of(response);
-    std::string body;
-    for (;;) {
-        const std::size_t line = rest.find("\r\n");
-        REQUIRE(line != std::string_view::npos);
-        const std::size_t size = std::stoul(std::string(rest.substr(0, line)), nullptr, 16);
-        rest.remove_prefix(line + 2);
-        if (size == 0) {
-            return body;
-        }
-        REQUIRE(rest.size() >= size + 2);
-        body.append(rest.substr(0, size));
-        REQUIRE(rest.substr(size, 2) == "\r\n");
-        rest.remove_prefix(size + 2);
-    }
-}
-
-std::string post(std::string_view path, std::string_view fields, std::string_view body) {
-    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: t\r\n" + std::string(fields) + "\r\n" + std::string(body);
-}
-
-std::string length_field(std::size_t size) { return "Content-Length: " + std::to_string(size) + "\r\n"; }
 
 Router streaming_router() {
     Router router;
@@ -102,14 +58,6 @@ Router streaming_router() {
     });
     router.get("/ok", [](Request&, Response& response) { response.send_static("ok"); });
     return router;
-}
-
-std::string expected_count(std::string_view body) {
-    std::uint64_t sum = 0;
-    for (const char c : body) {
-        sum = sum * 31 + static_cast<unsigned char>(c);
-    }
-    return std::to_string(body.size()) + " " + std::to_string(sum);
 }
 
 }  // namespace

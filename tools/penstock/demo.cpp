@@ -30,6 +30,10 @@ void send_letters(Request& request, Response& response);
 void send_greeting(Request& request, Response& response);
 Task<void> send_stream(Request& request, Response& response);
 Task<void> count_body(Request& request, Response& response);
+void stream_by_callbacks(Request& request, Response& response);
+void count_by_callbacks(Request& request, Response& response);
+bool begin_stream(Request& request, Response& response, std::uint64_t* bytes);
+std::string_view stream_piece(std::uint64_t rest);
 
 }  // namespace
 
@@ -63,6 +67,10 @@ void add_demo_routes(Router& router, const std::string& directory) {
     const RouteOptions boundless{.body_limit_bytes = kCountLimitBytes};
     router.post("/count", count_body, boundless);
     router.put("/count", count_body, boundless);
+    // The same two without a coroutine.
+    router.get("/callback/stream/:bytes", stream_by_callbacks);
+    router.post("/callback/count", count_by_callbacks,
+                {.body_limit_bytes = kCountLimitBytes, .stream_body = true});
 }
 
 namespace {
@@ -100,24 +108,36 @@ void send_greeting(Request& request, Response& response) {
     response.send("Hello, " + std::string(request.parameter("name")) + "!");
 }
 
-// Chunked; with "?length" its length is announced.
-Task<void> send_stream(Request& request, Response& response) {
-    static const std::string piece = text_of(kStreamPieceBytes);
+// Chunked; with "?length" its length is announced. False when the number of bytes is none, and that is answered.
+bool begin_stream(Request& request, Response& response, std::uint64_t* bytes) {
     const std::string_view text = request.parameter("bytes");
-    std::uint64_t rest = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rest);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *bytes);
     if (error != std::errc{} || end != text.data() + text.size()) {
         response.status(400).send("/stream/BYTES takes a number of bytes.\n");
-        co_return;
+        return false;
     }
     response.header("Content-Type", "text/plain; charset=utf-8");
     if (request.query() == "length") {
-        response.content_length(rest);
+        response.content_length(*bytes);
+    }
+    return true;
+}
+
+// The next of a stream of which so many bytes are left.
+std::string_view stream_piece(std::uint64_t rest) {
+    static const std::string piece = text_of(kStreamPieceBytes);
+    return std::string_view(piece).substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(rest, piece.size())));
+}
+
+Task<void> send_stream(Request& request, Response& response) {
+    std::uint64_t rest = 0;
+    if (!begin_stream(request, response, &rest)) {
+        co_return;
     }
     do {
-        const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(rest, piece.size()));
-        co_await response.write(std::string_view(piece).substr(0, size));
-        rest -= size;
+        const std::string_view piece = stream_piece(rest);
+        co_await response.write(piece);
+        rest -= piece.size();
     } while (rest > 0);
 }
 
@@ -128,6 +148,35 @@ Task<void> count_body(Request& request, Response& response) {
     }
     response.send(std::to_string(count));
 }
+
+// The callback that is to come holds what it needs for the one after it.
+void write_next(Response& response, std::uint64_t rest) {
+    const std::string_view piece = stream_piece(rest);
+    response.write(piece, [&response, left = rest - piece.size()] {
+        if (left > 0) {
+            write_next(response, left);
+        }
+    });
+}
+
+void stream_by_callbacks(Request& request, Response& response) {
+    std::uint64_t bytes = 0;
+    if (begin_stream(request, response, &bytes)) {
+        write_next(response, bytes);
+    }
+}
+
+void read_next(Request& request, Response& response, std::uint64_t count) {
+    request.read([&request, &response, count](std::string_view piece) {
+        if (piece.empty()) {
+            response.send(std::to_string(count));
+        } else {
+            read_next(request, response, count + piece.size());
+        }
+    });
+}
+
+void count_by_callbacks(Request& request, Response& response) { read_next(request, response, 0); }
 
 }  // namespace
 

@@ -1,0 +1,23 @@
+// Internal.
+// What a plain handler has asked for beyond its return. Made when it first does so, in the exchange's arena, which owns it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string_view>
+
+#include "penstock/protocols/http/response.h"
+
+namespace penstock {
+
+struct Callbacks {
+    std::function<void(std::string_view)> on_piece;
+    std::function<void()> on_written;
+    std::function<void()> on_abort;
+    std::optional<ResponseWrite> write;  // what on_written waits for
+    bool waits_for_piece = false;        // it has been asked for, and has not come
+    bool deferred = false;               // the answer may come from anywhere
+    bool due = false;                    // something was asked for or answered from outside
+};
+
+}  // namespace penstock

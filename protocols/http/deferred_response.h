@@ -1,0 +1,47 @@
+// Public.
+// Names a response that its handler has promised for later (`response.defer()`): what a callback of a database client, a
+// timer or another thread holds instead of a reference that may be dead by then. A small value that may be copied.
+//
+//     router.get("/slow", [&client](Request&, Response& response) {
+//         client.ask("…", [later = response.defer()](std::string answer) {  // on whatever thread
+//             later.post([answer](Response& answered) { answered.send(answer); });
+//         });
+//     });
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace penstock {
+
+class Exchange;
+class Http1;
+class Response;
+
+class DeferredResponse {
+public:
+    // Names none.
+    DeferredResponse() = default;
+
+    // The response, or nullptr when its exchange is over: answered, or the client has left. The pointer is good until the
+    // function that asked returns; the Request is there for as long. On its reactor's thread only: in handlers, in their
+    // callbacks, in Timers started there.
+    [[nodiscard]] Response* get() const;
+    // Runs the function there in a later turn, unless the exchange is over by then. What it throws becomes 500. False, with
+    // nothing run, when the reactor's mailbox is full or the reactor has ended: the client then waits until a time limit
+    // ends it, so try again, or shed load earlier. Any thread, for as long as the Server exists.
+    [[nodiscard]] bool post(std::function<void(Response&)> function) const;
+
+private:
+    friend class Exchange;
+    DeferredResponse(Http1& http, std::uint32_t index, std::uint32_t generation, std::uint32_t message)
+        : http_(&http), index_(index), generation_(generation), message_(message) {}
+    [[nodiscard]] Exchange* find() const;
+
+    Http1* http_ = nullptr;
+    std::uint32_t index_ = 0;       // of the connection
+    std::uint32_t generation_ = 0;
+    std::uint32_t message_ = 0;     // on it
+};
+
+}  // namespace penstock

@@ -1,0 +1,227 @@
+// The part of an Exchange that serves plain handlers which go on after they have returned: by callbacks, or by a response
+// that comes from elsewhere.
+#include <new>
+#include <utility>
+
+#include "penstock/engine/connection.h"
+#include "penstock/engine/ensure.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/callbacks.h"
+#include "penstock/protocols/http/deferred_response.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/http1.h"
+
+namespace penstock {
+
+// Called by handlers and callbacks, where what is thrown is caught.
+Callbacks& Exchange::make_callbacks() {
+    if (callbacks_ == nullptr) {
+        void* const memory = arena_.try_allocate(sizeof(Callbacks), alignof(Callbacks));
+        if (memory == nullptr) {
+            throw std::bad_alloc();
+        }
+        callbacks_ = ::new (memory) Callbacks;
+    }
+    return *callbacks_;
+}
+
+void Exchange::destroy_callbacks() {
+    if (callbacks_ != nullptr) {
+        std::exchange(callbacks_, nullptr)->~Callbacks();
+    }
+}
+
+DeferredResponse Exchange::defer() {
+    make_callbacks().deferred = true;
+    if (connection_ == nullptr) {
+        return {};
+    }
+    const ConnectionToken token = connection_->token();
+    return DeferredResponse(http_, token.index, token.generation, connection_->message_count());
+}
+
+void Exchange::call_with_piece(std::function<void(std::string_view)> function) {
+    Callbacks& callbacks = make_callbacks();
+    ensure(!callbacks.on_piece && !body_reader_, "request.read: called while another read of this request waits");
+    callbacks.on_piece = std::move(function);
+    notice_change();
+}
+
+void Exchange::call_when_written(std::string_view bytes, std::function<void()> function) {
+    Callbacks& callbacks = make_callbacks();
+    ensure(!callbacks.write && writer_ == nullptr, "response.write: called while another write of this response waits");
+    callbacks.write.emplace(response_, bytes);
+    callbacks.on_written = std::move(function);
+    notice_change();
+}
+
+void Exchange::call_on_abort(std::function<void()> function) { make_callbacks().on_abort = std::move(function); }
+
+// From a handler or a callback nothing is to be done: Http1 looks at what they have left. From elsewhere (a timer, a posted
+// function) the connection has its turn by the ready list, so that nothing ends under the caller's feet.
+void Exchange::notice_change() {
+    if (callbacks_ != nullptr && !in_callback_ && connection_ != nullptr) {
+        callbacks_->due = true;
+        connection_->resume_reading();
+    }
+}
+
+bool Exchange::callbacks_due() const { return callbacks_ != nullptr && callbacks_->due; }
+
+bool Exchange::waits_for_body() const {
+    return body_reader_ || (callbacks_ != nullptr && callbacks_->waits_for_piece);
+}
+
+bool Exchange::handler_done() const {
+    if (task_ && !task_.done()) {
+        return false;
+    }
+    return callbacks_ == nullptr || response_.complete() ||
+           (!callbacks_->deferred && !callbacks_->on_piece && !callbacks_->write);
+}
+
+void Exchange::run_callbacks() {
+    if (callbacks_ == nullptr) {
+        return;
+    }
+    callbacks_->due = false;
+    for (int calls = 0; is_connected() && !response_.complete(); ++calls) {
+        if (calls == kCallbacksPerTurn) {
+            notice_change();  // others have waited for long enough
+            return;
+        }
+        if (!read_for_callback() && !write_for_callback()) {
+            return;
+        }
+    }
+}
+
+// The next piece goes to the callback that asked for it. False when there is none, or nobody asked.
+bool Exchange::read_for_callback() {
+    if (!callbacks_->on_piece || callbacks_->waits_for_piece) {
+        return false;
+    }
+    if (!streams_body()) {
+        give_piece({});  // the handler was called with the whole body
+        return true;
+    }
+    if (next_piece() == BodyStep::wait) {
+        callbacks_->waits_for_piece = true;
+        begin_body_wait();
+        http_.body_wanted(*this);
+        return false;
+    }
+    give_piece(request_.body_);
+    return true;
+}
+
+void Exchange::give_piece(std::string_view piece) {
+    const auto function = std::exchange(callbacks_->on_piece, nullptr);
+    call([&] { function(piece); });
+}
+
+bool Exchange::write_for_callback() {
+    std::optional<ResponseWrite>& write = callbacks_->write;
+    if (!write || writer_ == &*write) {
+        return false;
+    }
+    if (write->await_ready()) {
+        finish_write();
+        return true;
+    }
+    if (response_.takes_more()) {
+        wait_for_room(&*write);
+    } else {
+        response_.end();  // nobody takes what it writes
+    }
+    return false;
+}
+
+void Exchange::finish_write() {
+    callbacks_->write.reset();
+    const auto function = std::exchange(callbacks_->on_written, nullptr);
+    call(function);
+}
+
+template <class Function>
+void Exchange::call(const Function& function) {
+    in_callback_ = true;
+    const bool returned = http_.guard(*this, function);
+    in_callback_ = false;
+    if (!returned) {
+        drop_handler();
+        http_.answer_for_thrown(*this);
+    }
+}
+
+void Exchange::continue_body_reader() {
+    if (body_reader_) {
+        resume(std::exchange(body_reader_, nullptr));
+        return;
+    }
+    callbacks_->waits_for_piece = false;
+    give_piece(request_.body_);
+    run_callbacks();
+    http_.handler_advanced(*this);
+}
+
+void Exchange::continue_writer(std::coroutine_handle<> writer) {
+    if (writer) {
+        resume(writer);
+        return;
+    }
+    finish_write();
+    run_callbacks();
+    http_.handler_advanced(*this);
+}
+
+void Exchange::run_deferred(const std::function<void(Response&)>& function) {
+    call([&] { function(response_); });
+    run_callbacks();
+    http_.handler_advanced(*this);
+}
+
+void Exchange::drop_handler() {
+    if (!pinned()) {
+        task_.reset();
+    }
+    if (callbacks_ != nullptr) {
+        aborted_ = !response_.complete();
+        callbacks_->on_piece = nullptr;
+        callbacks_->on_written = nullptr;
+        callbacks_->write.reset();
+        callbacks_->waits_for_piece = callbacks_->deferred = false;
+    }
+}
+
+void Exchange::run_abort_callback() {
+    if (callbacks_ != nullptr && callbacks_->on_abort && (aborted_ || !response_.complete())) {
+        const auto function = std::exchange(callbacks_->on_abort, nullptr);
+        in_callback_ = true;
+        http_.guard(*this, function);
+        in_callback_ = false;
+    }
+}
+
+// ---- DeferredResponse ----------------------------------------------------------------------------------
+
+Exchange* DeferredResponse::find() const {
+    return http_ != nullptr ? http_->find_exchange(ConnectionToken{index_, generation_}, message_) : nullptr;
+}
+
+Response* DeferredResponse::get() const {
+    ensure(http_ == nullptr || Reactor::current() == &http_->reactor(),
+           "DeferredResponse::get: called off its reactor's thread; use post");
+    Exchange* const exchange = find();
+    return exchange != nullptr ? &exchange->response() : nullptr;
+}
+
+bool DeferredResponse::post(std::function<void(Response&)> function) const {
+    return http_ != nullptr && http_->reactor().try_post(Message([self = *this, function = std::move(function)] {
+               if (Exchange* const exchange = self.find()) {
+                   exchange->run_deferred(function);
+               }
+           }));
+}
+
+}  // namespace penstock
