@@ -3,6 +3,7 @@
 // a reactor's memory. One thread per client. What is checked here ends the test, so it is for the test's own thread.
 #pragma once
 
+#include <netinet/tcp.h>
 #include <sys/un.h>
 
 #include <charconv>
@@ -109,6 +110,13 @@ inline bool has_ipv6() {
     return ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+// What a client sees of its connection's end.
+enum class Ended : std::uint8_t {
+    no,
+    cleanly,   // by a FIN, with all that was sent before it
+    by_reset,  // which may have erased what was sent before
+};
+
 class LoopClient {
 public:
     // To 127.0.0.1.
@@ -135,7 +143,24 @@ public:
     }
 
     void send(std::string_view bytes) { far_send(socket_.get(), bytes); }
+    // False when the connection has been reset.
+    [[nodiscard]] bool try_send(std::string_view bytes) {
+        if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
+            return true;
+        }
+        ended_ = Ended::by_reset;
+        return false;
+    }
     void send_urgent(char byte) { REQUIRE(::send(socket_.get(), &byte, 1, MSG_OOB | MSG_NOSIGNAL) == 1); }
+    // Small pieces leave as they come: one segment each.
+    void send_at_once() {
+        const int on = 1;
+        REQUIRE(::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+    }
+    // From before the first byte comes.
+    void set_receive_buffer(int bytes) {
+        REQUIRE(::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) == 0);
+    }
     // A whole answer, or one with status 0 when the connection ends before or the time is over.
     [[nodiscard]] Answer receive();
     [[nodiscard]] Answer ask(std::string_view path, std::string_view fields = {}) {
@@ -149,6 +174,19 @@ public:
         send(body);
         return receive();
     }
+
+    // Everything until the connection ends or the time is over; `ended` tells which.
+    [[nodiscard]] std::string receive_rest() {
+        while (receive_more()) {
+        }
+        return std::exchange(unread_, {});
+    }
+    // Keeps what has come, without waiting.
+    void keep_what_came() {
+        while (receive_more(MSG_DONTWAIT)) {
+        }
+    }
+    [[nodiscard]] Ended ended() const { return ended_; }
 
     // The server ends the connection, by a FIN or a reset, and sends nothing before it.
     [[nodiscard]] bool is_ended() {
@@ -169,10 +207,11 @@ public:
 
 private:
     // False when nothing came.
-    [[nodiscard]] bool receive_more();
+    [[nodiscard]] bool receive_more(int flags = 0);
 
     Fd socket_;
     std::string unread_;
+    Ended ended_ = Ended::no;
 };
 
 inline Answer LoopClient::receive() {
@@ -201,11 +240,14 @@ inline Answer LoopClient::receive() {
     return answer;
 }
 
-inline bool LoopClient::receive_more() {
+inline bool LoopClient::receive_more(int flags) {
     constexpr std::size_t kChunkBytes = 64 << 10;
     const std::size_t before = unread_.size();
     unread_.resize(before + kChunkBytes);
-    const ssize_t count = ::recv(socket_.get(), unread_.data() + before, kChunkBytes, 0);
+    const ssize_t count = ::recv(socket_.get(), unread_.data() + before, kChunkBytes, flags);
+    if (count <= 0 && ended_ == Ended::no) {
+        ended_ = count == 0 ? Ended::cleanly : errno == ECONNRESET ? Ended::by_reset : Ended::no;
+    }
     unread_.resize(before + static_cast<std::size_t>(count > 0 ? count : 0));
     return count > 0;
 }

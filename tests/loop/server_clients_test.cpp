@@ -247,6 +247,86 @@ TEST_CASE("limits: without descriptors accepting rests and goes on, and costs ne
     CHECK(stops(gated.server));
 }
 
+TEST_CASE("limits: heads that come a byte at a time are all ended in time, and other clients are served meanwhile") {
+    constexpr std::size_t kSlow = 50;
+    constexpr int kHeadMs = kSanitized ? 1'500 : 500;
+    Config config = reactors(1);
+    config.head_timeout_ms = kHeadMs;
+    GatedServer gated(config);
+    std::vector<LoopClient> slow;
+    for (std::size_t i = 0; i < kSlow; ++i) {
+        slow.push_back(gated.connect());
+    }
+    const std::string head = request_for("/");
+    const auto start = std::chrono::steady_clock::now();
+    std::size_t rounds = 0;
+    // A byte from each, somebody else's request, and a pause that the first answer ends.
+    do {
+        for (LoopClient& client : slow) {
+            client.send(head.substr(rounds, 1));
+        }
+        ++rounds;
+        CHECK(gated.connect().ask("/").status == 200);
+    } while (!slow[0].has_input_within(kHeadMs / 10) && rounds < head.size() - 1);
+    CHECK(rounds > 1);
+    CHECK(rounds < head.size() - 1);  // bytes were still coming when the end came
+    for (LoopClient& client : slow) {
+        CHECK(client.receive().status == 408);
+        CHECK(client.receive_rest().empty());
+        CHECK(client.ended() == Ended::cleanly);
+    }
+    CHECK(elapsed_ms_since(start) >= kHeadMs * 9 / 10);
+    CHECK(elapsed_ms_since(start) < kHeadMs + kWaitMs);
+    CHECK(gated.server.stats().timeouts >= kSlow);
+    slow.clear();
+    CHECK(eventually([&gated] { return gated.server.stats().active == 0; }));
+    CHECK(memory_of(gated.server).leased_bytes == 0);
+    CHECK(stops(gated.server));
+}
+
+TEST_CASE("limits: a gigabyte that its client never reads is not held, and the write timeout ends it") {
+    constexpr std::uint64_t kGigabyte = 1'000'000'000;
+    constexpr int kWriteMs = 300;
+    Gate gate;
+    std::atomic<std::uint64_t> written{0};
+    Router router;
+    router.get("/", [](Request&, Response& response) { response.send("hello"); });
+    router.get("/gigabyte", [&gate, &written](Request&, Response& response) -> Task<void> {
+        const Presence presence(gate);
+        const std::string piece(1'000'000, 'g');  // far above the mark
+        while (written < kGigabyte) {
+            co_await response.write(piece);
+            written += piece.size();
+        }
+    });
+    Config config = reactors(1);
+    config.write_timeout_ms = kWriteMs;
+    Server server(config);
+    server.listen({.address = "127.0.0.1"}, router);
+    start_or_fail(server);
+    LoopClient reader(server.port());
+    reader.set_receive_buffer(64 << 10);
+    LoopClient other(server.port());
+    const auto start = std::chrono::steady_clock::now();
+    reader.send(request_for("/gigabyte"));
+    std::size_t most = 0;
+    CHECK(eventually([&] {
+        CHECK(other.ask("/").status == 200);
+        most = std::max(most, memory_of(server).leased_bytes);
+        return gate.destroyed == 1;
+    }));
+    CHECK(elapsed_ms_since(start) >= kWriteMs * 9 / 10);
+    // A page may stand above the mark, in blocks that are used in part at both ends, and each of the two requests has a
+    // block and a page of its own.
+    CHECK(most <= config.output_high_water_bytes + 4 * kIoBlockBytes + 3 * kPageBytes);
+    CHECK(written < kGigabyte / 10);
+    CHECK(server.stats().timeouts == 1);
+    CHECK(memory_of(server).leased_bytes == 0);
+    (void)reader.receive_rest();  // what the kernel had
+    CHECK(reader.ended() != Ended::no);
+    CHECK(stops(server));
+}
+
 // ---- Bodies --------------------------------------------------------------------------------------------
 
 TEST_CASE("bodies: large ones come whole, both ways") {

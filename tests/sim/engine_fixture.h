@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/http_text.h"
 #include "penstock/engine/offload.h"
 #include "penstock/engine/reactor.h"
 #include "penstock/penstock.h"
@@ -129,27 +130,5 @@ struct Engine {
         return exchange(peer, bytes);
     }
 };
-
-inline std::string get(std::string_view path, std::string_view more_fields = "") {
-    return "GET " + std::string(path) + " HTTP/1.1\r\nHost: t\r\n" + std::string(more_fields) + "\r\n";
-}
-
-// The status of the first response in `bytes`, 0 when there is none.
-inline int status_of(std::string_view bytes) {
-    return bytes.size() >= 12 && bytes.substr(0, 7) == "HTTP/1." ? std::stoi(std::string(bytes.substr(9, 3))) : 0;
-}
-
-inline std::string_view body_of(std::string_view bytes) {
-    const std::size_t end = bytes.find("\r\n\r\n");
-    return end == std::string_view::npos ? std::string_view() : bytes.substr(end + 4);
-}
-
-inline std::size_t count_of(std::string_view bytes, std::string_view what) {
-    std::size_t count = 0;
-    for (std::size_t at = bytes.find(what); at != std::string_view::npos; at = bytes.find(what, at + what.size())) {
-        ++count;
-    }
-    return count;
-}
 
 }  // namespace penstock::test

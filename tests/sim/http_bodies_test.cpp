@@ -61,7 +61,7 @@ void check_echo(Engine& engine, std::string_view request, std::string_view body,
     REQUIRE(replies.size() == 2);
     CHECK(replies[0].status == 200);
     check_same(replies[0].body, body);
-    CHECK(replies[1].body == "abcdefghijklmnopqrstuvwxyz");
+    CHECK(replies[1].body == kLetters);
     peer.close();
     engine.server.settle();
     engine.server.check_nothing_left();

@@ -93,6 +93,36 @@ void check_refused(const std::function<void(Response&)>& mistake) {
 
 }  // namespace
 
+TEST_CASE("fields are found by name in any letter case, however many there are") {
+    std::vector<std::string> found;
+    Router router;
+    router.get("/", [&](Request& request, Response& response) {
+        found.clear();
+        for (const char* name : {"x-0", "X-24", "x-80", "accept", "CONTENT-TYPE", "x-none"}) {
+            const std::string_view value = request.header(name);
+            found.emplace_back(value.data() == nullptr ? "none" : value);
+        }
+        found.emplace_back(request.header(HeaderName::user_agent));
+        found.push_back(std::to_string(request.header_count()));
+        const HeaderField last = request.header_at(request.header_count() - 1);
+        found.push_back(std::string(last.name) + "=" + std::string(last.value));
+        response.send_static("ok");
+    });
+    Engine engine(router);
+    std::string many;
+    for (int i = 0; i < 90; ++i) {
+        many += "X-" + std::to_string(i) + ": " + std::to_string(i) + "\r\n";
+    }
+    const std::string fields =
+        "ACCEPT: a\r\n" + many + "content-type: b\r\nuser-agent: c\r\nLaST: d\r\n";
+    const std::vector<std::string> wanted{"0", "24", "80", "a", "b", "none", "c", "95", "LaST=d"};
+    for (const auto& send : {feed_whole, feed_bytewise}) {
+        found.clear();
+        CHECK(status_of(send(engine, get("/", fields)).bytes) == 200);
+        CHECK(found == wanted);
+    }
+}
+
 TEST_CASE("hooks run outer first before the handler, inner first behind it") {
     Notes notes;
     Router router;

@@ -6,8 +6,6 @@
 namespace penstock::test {
 namespace {
 
-constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-
 // Of a file of the World, for a handler that will send it.
 int open_letters() {
     const Result<int> root = platform::open_directory("/www");
@@ -137,51 +135,6 @@ TEST_CASE("a body that nobody reads: what has arrived is skipped, for the rest t
     engine.server.check_nothing_left();
 }
 
-TEST_CASE("which connections stay (RFC 9112 §9.3)") {
-    const auto with = [](const char* version, std::string_view fields) {
-        return "GET / HTTP/" + std::string(version) + "\r\nHost: t\r\n" + std::string(fields) + "\r\n";
-    };
-    const std::string says_close = "\r\nConnection: close\r\n";
-    const std::string says_keep = "\r\nConnection: keep-alive\r\n";
-    const Case cases[] = {
-        {"1.1", with("1.1", ""), "200", Ending::stays, "", "Connection"},
-        {"1.1 close", with("1.1", "Connection: close\r\n"), "200", Ending::closes, says_close},
-        {"1.1 any letter case", with("1.1", "cONNECTION: cLOSE\r\n"), "200", Ending::closes, says_close},
-        {"1.1 in a list", with("1.1", "Connection: te, close ,x\r\n"), "200", Ending::closes, says_close},
-        {"1.1 with a tab behind it", with("1.1", "Connection: close\t\r\n"), "200", Ending::closes,
-         says_close},
-        {"1.1 in a second field", with("1.1", "Connection: te\r\nConnection: close\r\n"), "200",
-         Ending::closes, says_close},
-        {"1.1 keep-alive and close", with("1.1", "Connection: keep-alive, close\r\n"), "200", Ending::closes,
-         says_close},
-        {"1.1 keep-alive", with("1.1", "Connection: keep-alive\r\n"), "200", Ending::stays, "", "Connection"},
-        {"1.1 a longer word", with("1.1", "Connection: closed\r\n"), "200", Ending::stays, "", "Connection"},
-        {"1.1 another option", with("1.1", "Connection: te\r\nTE: trailers\r\n"), "200", Ending::stays, "",
-         "Connection"},
-        {"1.1 empty", with("1.1", "Connection:\r\n"), "200", Ending::stays, "", "Connection"},
-        {"1.1 Proxy-Connection means nothing", with("1.1", "Proxy-Connection: close\r\n"), "200",
-         Ending::stays},
-        {"1.1 an upgrade that nobody takes",
-         with("1.1", "Connection: upgrade\r\nUpgrade: h2c\r\n") + get("/"), "200 200", Ending::stays, "",
-         "Connection"},
-        {"1.0", with("1.0", ""), "200", Ending::closes, says_close},
-        {"1.0 keep-alive", with("1.0", "Connection: keep-alive\r\n"), "200", Ending::stays, says_keep},
-        {"1.0 any letter case", with("1.0", "Connection: Keep-Alive\r\n"), "200", Ending::stays, says_keep},
-        {"1.0 in a list", with("1.0", "Connection: te, keep-alive\r\n"), "200", Ending::stays, says_keep},
-        {"1.0 keep-alive and close", with("1.0", "Connection: keep-alive, close\r\n"), "200", Ending::closes,
-         says_close},
-        {"1.0 close and keep-alive", with("1.0", "Connection: close\r\nConnection: keep-alive\r\n"), "200",
-         Ending::closes, says_close},
-        {"1.0 the Keep-Alive field alone", with("1.0", "Keep-Alive: timeout=5\r\n"), "200", Ending::closes,
-         says_close},
-        {"1.0 with a body",
-         "POST /echo HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello" +
-             with("1.0", "Connection: keep-alive\r\n"),
-         "200 200", Ending::stays, says_keep},
-    };
-    run_cases(cases);
-}
-
 TEST_CASE("a handler ends the connection with its answer; nothing behind it is answered") {
     SemanticsEngine engine;
     const Answer answer = feed_whole(engine, get("/close") + get("/"));
@@ -299,28 +252,6 @@ TEST_CASE("Expect: 100-continue is answered before the body comes") {
     CHECK(statuses_in(
               feed_bytewise(engine, post("Content-Length: 5\r\nExpect: 100-continue\r\n", "hello")).bytes) ==
           "100 200");
-}
-
-TEST_CASE("an expectation that is refused has a final status, and the connection closes") {
-    SemanticsEngine engine;
-    const std::string expect = "Content-Length: 5\r\nExpect: 100-continue\r\n";
-    const std::pair<std::string, const char*> refused[] = {
-        {request_for("POST", "/nope", expect), "404"},
-        {request_for("POST", "/only-get", expect), "405"},
-        {request_for("POST", "/nope", "Content-Length: 5000000\r\nExpect: 100-continue\r\n"), "413"},
-        {post("Content-Length: 5\r\nExpect: something\r\n"), "417"},
-        {post("Content-Length: 5\r\nExpect: 100-continue, something\r\n"), "417"},
-        {post("Content-Length: 5\r\nExpect: 100-continue\r\nExpect: something\r\n"), "417"},
-        {post("Content-Length: 5\r\nExpect:\r\n"), "417"},
-    };
-    for (const auto& made : refused) {
-        CAPTURE(made.first);
-        const Answer answer = feed_whole(engine, made.first);
-        CHECK(statuses_in(answer.bytes) == made.second);
-        CHECK(replies_in(answer.bytes)[0].field("Connection") == "close");
-        CHECK(answer.closed);
-    }
-    engine.server.check_nothing_left();
 }
 
 TEST_CASE("every answer has a Date, of the second in which it was made") {

@@ -135,6 +135,86 @@ TEST_CASE("deadlines: idle, head, body and write") {
     engine.server.check_nothing_left();
 }
 
+TEST_CASE("500 heads of a byte every five seconds are ended in time, each of them, and others are served meanwhile") {
+    constexpr std::size_t kSlow = 500;
+    constexpr std::uint64_t kStepMs = 10;  // a byte of one client in each, so five seconds for all of them
+    Config config;                         // what a server has by default
+    config.reactors = 1;
+    REQUIRE(config.head_timeout_ms == 2 * kSlow * kStepMs);
+    Engine engine(limits_router(), config);
+    sim::Peer honest = engine.world.connect(kPort);
+    std::vector<sim::Peer> slow;
+    std::size_t served = 0;
+    std::size_t in_time = 0;
+    for (std::size_t step = 0; step < 3 * kSlow; ++step) {
+        const std::size_t round = step / kSlow;  // of one byte from each; the third comes too late
+        if (round == 0) {
+            slow.push_back(engine.world.connect(kPort));
+        }
+        if (round == 2) {
+            in_time += status_of(slow[step % kSlow].received()) == 408 ? 1 : 0;
+            CHECK((step + 1 == 3 * kSlow || slow[(step + 1) % kSlow].received().empty()));
+        }
+        slow[step % kSlow].send(get("/").substr(round, 1));
+        engine.server.settle();
+        served += status_of(engine.exchange(honest, get("/"))) == 200 ? 1 : 0;
+        engine.server.advance(kStepMs);
+    }
+    CHECK(in_time == kSlow);
+    CHECK(served == 3 * kSlow);
+    CHECK(engine.server.reactor().counters().timeouts.get() >= kSlow);
+    engine.server.advance(config.linger_timeout_ms);
+    for (sim::Peer& peer : slow) {
+        CHECK(peer.closed_by_server());
+        CHECK_FALSE(peer.reset_by_server());
+    }
+    honest.close();
+    engine.server.settle();
+    engine.server.check_nothing_left();
+}
+
+TEST_CASE("a gigabyte that its client never reads is not held, and the write timeout ends it") {
+    constexpr std::uint64_t kGigabyte = 1'000'000'000;
+    const Config config = small_config();
+    std::uint64_t written = 0;
+    bool ended = false;
+    Router router = limits_router();
+    router.get("/gigabyte", [&](Request&, Response& response) -> Task<void> {
+        struct AtEnd {
+            bool& ended;
+            ~AtEnd() { ended = true; }
+        };
+        const AtEnd at_end{ended};
+        const std::string piece(1'000'000, 'g');  // far above the mark
+        while (written < kGigabyte) {
+            co_await response.write(piece);
+            written += piece.size();
+        }
+    });
+    Engine engine(router, config);
+    Reactor& reactor = engine.server.reactor();
+    const auto held = [&reactor] {
+        return reactor.blocks().leased() * kIoBlockBytes + reactor.pages().leased() * kPageBytes;
+    };
+    sim::Peer reader = engine.world.connect(kPort);
+    reader.set_receive_window(1'000);
+    engine.exchange(reader, get("/gigabyte"));
+    // The mark counts bytes, and blocks are held: a page may stand above it, in blocks that are used in part at both
+    // ends, and the request has a block and a page of its own.
+    CHECK(held() <= config.output_high_water_bytes + 3 * kIoBlockBytes + 2 * kPageBytes);
+    CHECK(held() > config.output_high_water_bytes);
+    engine.server.advance(config.write_timeout_ms - 1);
+    CHECK(status_of(engine.ask(get("/"))) == 200);
+    CHECK(written < kGigabyte / 100);
+    CHECK_FALSE(ended);
+    CHECK_FALSE(reader.closed_by_server());
+    engine.server.advance(1);
+    CHECK(ended);
+    CHECK(reader.closed_by_server());
+    CHECK(reactor.blocks().leased() == 0);
+    CHECK(reactor.pages().leased() == 0);
+}
+
 TEST_CASE("a reader that takes something now and then is not cut") {
     const Config config = small_config();
     Engine engine(limits_router(), config);

@@ -1,6 +1,6 @@
 // Where a message ends: lengths, codings, chunks (RFC 9112 §6 and §7). Whoever disagrees with another server
 // about it can be made to take one client's bytes for another's request.
-#include "http_fixture.h"
+#include "http/http_cases.h"
 
 namespace penstock::test {
 
@@ -53,6 +53,8 @@ TEST_CASE("Content-Length is one number of digits, once") {
 TEST_CASE("Transfer-Encoding is chunked and nothing else, and comes without a length") {
     const Case cases[] = {
         {"chunked", chunked("5\r\nhello\r\n0\r\n\r\n"), "200", Ending::stays, "\r\n\r\nhello"},
+        {"any letter case of the value", post("Transfer-Encoding: Chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), "200",
+         Ending::stays, "\r\n\r\nhello"},
         {"any letter case", post("transfer-encoding: Chunked\r\n", "5\r\nhello\r\n0\r\n\r\n"), "200",
          Ending::stays, "\r\n\r\nhello"},
         {"white space around it", post("Transfer-Encoding: \t chunked \t\r\n", "5\r\nhello\r\n0\r\n\r\n"),
@@ -234,7 +236,7 @@ TEST_CASE("messages follow each other in one stream") {
          Ending::stays},
         {"HEAD before GET", "HEAD / HTTP/1.1\r\nHost: t\r\n\r\n" + get("/"), "200 200", Ending::stays, "home",
          "", 1},
-        {"nothing behind close", get("/", "Connection: close\r\n") + get("/"), "200", Ending::closes,
+        {"nothing behind close", get("/", "Connection: close\r\n") + get("/"), "200", Ending::closes_as_asked,
          "Connection: close"},
         {"HTTP/1.0 that asks to stay", http_1_0 + http_1_0, "200 200", Ending::stays,
          "Connection: keep-alive"},
@@ -243,6 +245,8 @@ TEST_CASE("messages follow each other in one stream") {
         {"a body that is longer than its length",
          post("Content-Length: 5\r\n", "helloGET / HTTP/1.1\r\nHost: t\r\n\r\n"), "200 200", Ending::stays,
          "home"},
+        {"405", "POST /only-get HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n", "405", Ending::stays,
+         "\r\nAllow: "},
         {"405 and a message behind it",
          "POST /only-get HTTP/1.1\r\nHost: t\r\nContent-Length: 0\r\n\r\n" + get("/"), "405 200",
          Ending::stays, "\r\nAllow: "},
