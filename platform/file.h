@@ -35,4 +35,23 @@ int file_info(int fd, FileInfo* info);
 // Reads at an offset without moving anything (man 2 pread). `count` 0 means the end of the file.
 [[nodiscard]] IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer);
 
+// Writes at an offset without moving anything (man 2 pwrite). `count` may be less than there was to write.
+[[nodiscard]] IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
+
+// ---- Files that are to have a name later, or never
+
+// Makes an empty file in the directory, for its owner to read and write. `count` is the descriptor. It has no name, and
+// is gone with its last descriptor, however the process ends (man 2 open, O_TMPFILE). Where the file system knows no
+// such files it has a name there that begins with ".penstock-", and `*name` is its path: remove_file is then up to
+// the caller, and a process that is killed leaves the file behind. Otherwise `*name` is "".
+[[nodiscard]] IoResult create_temporary_file(const std::string& directory, std::string* name);
+
+// Gives such a file the name `path`, in place of the one that it may have (`name`, as it was made). Returns 0 or errno:
+// EEXIST when the name is taken, whatever by, since nothing is ever replaced; EXDEV when it is on another file system.
+// Says nothing about when it reaches the disk. Once for each file.
+[[nodiscard]] int name_file(int fd, const std::string& name, const std::string& path);
+
+// Takes a name away (man 2 unlink). There is nothing to do about it when that fails.
+void remove_file(const std::string& path);
+
 }  // namespace penstock::platform

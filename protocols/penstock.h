@@ -19,3 +19,4 @@
 #include "penstock/protocols/http/service.h"
 #include "penstock/protocols/http/static_files.h"
 #include "penstock/protocols/http/tables.h"
+#include "penstock/protocols/http/uploaded_file.h"

@@ -40,6 +40,16 @@ IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
     return count < 0 ? IoResult::failure(errno) : IoResult::success(count);
 }
 
+IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
+    ssize_t count = -1;
+    do {
+        count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? IoResult::failure(errno) : IoResult::success(count);
+}
+
+void remove_file(const std::string& path) { (void)::unlink(path.c_str()); }
+
 namespace {
 
 FileKind kind_of(mode_t mode) {

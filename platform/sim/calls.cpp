@@ -11,6 +11,7 @@ constexpr const char* kNames[kCallCount] = {
     "open_listener", "duplicate", "set_option",     "accept",      "receive",    "send",
     "send_file",     "shutdown",  "close",          "poller_open", "poller_add", "poller_remove",
     "poller_wait",   "wake",      "open_directory", "open_file",   "file_info",  "read_file",
+    "create_file",   "write_file", "name_file",     "remove_file",
 };
 
 constexpr int kListenErrors[] = {EADDRINUSE, EADDRNOTAVAIL, EACCES, EMFILE, ENFILE, ENOMEM, ENOBUFS};
@@ -25,6 +26,9 @@ constexpr int kAddErrors[] = {ENOMEM, ENOSPC};
 constexpr int kWaitErrors[] = {EINTR};
 constexpr int kOpenErrors[] = {EMFILE, ENFILE, ENOMEM, ENOENT, EACCES, EIO};
 constexpr int kFileErrors[] = {EIO};
+constexpr int kCreateErrors[] = {EMFILE, ENFILE, ENOMEM, ENOENT, EACCES, EROFS, ENOSPC, EDQUOT, EIO};
+constexpr int kWriteErrors[] = {ENOSPC, EDQUOT, EFBIG, EIO};
+constexpr int kNameErrors[] = {EEXIST, EXDEV, ENOENT, EACCES, EROFS, ENOSPC, EDQUOT, EIO};
 
 }  // namespace
 
@@ -49,9 +53,13 @@ std::span<const int> plausible_errors(Call call) {
         case Call::open_file: return kOpenErrors;
         case Call::file_info:
         case Call::read_file: return kFileErrors;
+        case Call::create_file: return kCreateErrors;
+        case Call::write_file: return kWriteErrors;
+        case Call::name_file: return kNameErrors;
         case Call::close:
         case Call::poller_remove:
-        case Call::wake: break;
+        case Call::wake:
+        case Call::remove_file: break;
     }
     return {};
 }

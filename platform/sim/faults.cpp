@@ -46,6 +46,15 @@ constexpr Kind kKinds[] = {
     {Call::file_info, &Ratios::file_error, EIO},
     {Call::read_file, &Ratios::short_read, 0},
     {Call::read_file, &Ratios::file_error, EIO},
+    {Call::create_file, &Ratios::no_memory, ENOMEM},
+    {Call::create_file, &Ratios::no_descriptor, EMFILE},
+    {Call::create_file, &Ratios::no_space, ENOSPC},
+    {Call::create_file, &Ratios::file_error, EIO},
+    {Call::write_file, &Ratios::short_write, 0},
+    {Call::write_file, &Ratios::no_space, ENOSPC},
+    {Call::write_file, &Ratios::file_error, EIO},
+    {Call::name_file, &Ratios::no_space, ENOSPC},
+    {Call::name_file, &Ratios::file_error, EIO},
 };
 
 bool moves_bytes(Call call);
@@ -254,7 +263,8 @@ std::string Faults::report() const {
 namespace {
 
 bool moves_bytes(Call call) {
-    return call == Call::receive || call == Call::send || call == Call::send_file || call == Call::read_file;
+    return call == Call::receive || call == Call::send || call == Call::send_file || call == Call::read_file ||
+           call == Call::write_file;
 }
 
 bool is_fault(const Outcome& outcome) {

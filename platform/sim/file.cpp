@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <span>
 
+#include "penstock/platform/sim/abort.h"
 #include "penstock/platform/sim/kernel.h"
 
 namespace penstock::platform {
@@ -103,6 +104,80 @@ IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
     // The contract is in bytes; what a test supplies is in char.
     const std::span<char> chars(reinterpret_cast<char*>(buffer.data()), buffer.size());
     return IoResult::success(static_cast<std::int64_t>(file->node()->read(offset, chars)));
+}
+
+IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
+    const Scope kernel;
+    int error = 0;
+    const sim::OpenFile* file = kernel->find_file(fd, &error);
+    const Outcome outcome = kernel->begin(Call::write_file, fd, bytes.size());
+    if (file == nullptr) {
+        return IoResult::failure(error);
+    }
+    if (!file->is_writable()) {
+        return IoResult::failure(EBADF);
+    }
+    if (outcome.error != 0) {
+        return IoResult::failure(outcome.error);
+    }
+    if (outcome.most < bytes.size()) {
+        bytes = bytes.first(static_cast<std::size_t>(outcome.most));
+    }
+    file->node()->write(offset, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return IoResult::success(static_cast<std::int64_t>(bytes.size()));
+}
+
+// ---- Temporary files
+
+IoResult create_temporary_file(const std::string& directory, std::string* name) {
+    const Scope kernel;
+    name->clear();
+    const Outcome outcome = kernel->begin(Call::create_file, -1);
+    if (outcome.error != 0) {
+        return IoResult::failure(outcome.error);
+    }
+    const sim::FileTree::Found found = kernel->files.find(directory);
+    if (found.error != 0) {
+        return IoResult::failure(found.error);
+    }
+    if (found.node->kind != NodeKind::directory) {
+        return IoResult::failure(ENOTDIR);
+    }
+    if (!found.node->permitted) {
+        return IoResult::failure(EACCES);
+    }
+    const std::shared_ptr<sim::FileNode> node = kernel->files.make_nameless();
+    const IoResult opened = kernel->open(std::make_shared<sim::OpenFile>(node, true));
+    if (opened.ok() && kernel->files.nameless_forbidden()) {
+        *name = directory + "/" + kernel->files.next_temporary_name();
+        const int error = kernel->files.link(node, *name);
+        sim::require(error == 0, "the name of a temporary file is taken by the test");
+    }
+    return opened;
+}
+
+int name_file(int fd, const std::string& name, const std::string& path) {
+    const Scope kernel;
+    const Outcome outcome = kernel->begin(Call::name_file, fd);
+    int error = 0;
+    const sim::OpenFile* file = kernel->find_file(fd, &error);
+    if (file == nullptr) {
+        return error;
+    }
+    if (outcome.error != 0) {
+        return outcome.error;
+    }
+    error = kernel->files.link(file->node(), path);
+    if (error == 0 && !name.empty()) {
+        (void)kernel->files.remove(name);
+    }
+    return error;
+}
+
+void remove_file(const std::string& path) {
+    const Scope kernel;
+    kernel->count(Call::remove_file);
+    (void)kernel->files.remove(path);
 }
 
 }  // namespace penstock::platform

@@ -43,6 +43,13 @@ void FileNode::resize(std::uint64_t bytes_now) {
     }
 }
 
+void FileNode::write(std::uint64_t offset, std::span<const char> from) {
+    require(content == nullptr, "a file whose bytes a test makes up is written");
+    resize(std::max<std::uint64_t>(size, offset + from.size()));
+    std::copy(from.begin(), from.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+    modified_ns = platform::wall_seconds() * 1'000'000'000;
+}
+
 platform::FileInfo FileNode::info() const {
     platform::FileInfo info;
     info.size = size;
@@ -190,6 +197,28 @@ bool FileTree::remove(std::string_view path) {
     }
     parent->children.erase(child);
     return true;
+}
+
+int FileTree::link(const std::shared_ptr<FileNode>& node, std::string_view path) {
+    const std::string_view name = last_name(path);
+    const std::string_view above = path.substr(0, path.size() - name.size());
+    if (path.size() >= kPathLimit) {
+        return ENAMETOOLONG;
+    }
+    const Found parent = find(above);  // paths of a World are absolute
+    if (parent.error != 0) {
+        return parent.error;
+    }
+    if (name == "." || name == "..") {
+        return EEXIST;
+    }
+    std::vector<std::shared_ptr<FileNode>> way{parent.node};
+    const Found there = name.empty() ? Found{nullptr, ENOENT} : step_from(way, std::string(name));
+    if (there.error != ENOENT || name.empty()) {
+        return there.error != 0 ? there.error : EEXIST;
+    }
+    parent.node->children.emplace(name, node);
+    return 0;
 }
 
 namespace {

@@ -38,19 +38,23 @@ struct FileNode {
         return offset < size ? size - offset : 0;
     }
     void resize(std::uint64_t bytes_now);
+    // Only where no Content makes the bytes.
+    void write(std::uint64_t offset, std::span<const char> from);
     [[nodiscard]] platform::FileInfo info() const;
 };
 
 // A descriptor of a file or directory.
 class OpenFile : public Description {
 public:
-    explicit OpenFile(std::shared_ptr<FileNode> node)
-        : Description(DescriptionKind::file), node_(std::move(node)) {}
+    explicit OpenFile(std::shared_ptr<FileNode> node, bool is_writable = false)
+        : Description(DescriptionKind::file), node_(std::move(node)), is_writable_(is_writable) {}
 
     [[nodiscard]] const std::shared_ptr<FileNode>& node() const { return node_; }
+    [[nodiscard]] bool is_writable() const { return is_writable_; }
 
 private:
     const std::shared_ptr<FileNode> node_;
+    const bool is_writable_;
 };
 
 class FileTree {
@@ -75,6 +79,15 @@ public:
     void make_directory(std::string_view path);
     [[nodiscard]] bool remove(std::string_view path);
 
+    // ---- Temporary files
+    // A fresh regular file that is in no directory.
+    [[nodiscard]] std::shared_ptr<FileNode> make_nameless() { return new_node(NodeKind::regular); }
+    void forbid_nameless() { nameless_forbidden_ = true; }
+    [[nodiscard]] bool nameless_forbidden() const { return nameless_forbidden_; }
+    [[nodiscard]] std::string next_temporary_name() { return ".penstock-" + std::to_string(next_temporary_++); }
+    // Gives a node a name, unless the name is taken. 0 or errno.
+    [[nodiscard]] int link(const std::shared_ptr<FileNode>& node, std::string_view path);
+
 private:
     [[nodiscard]] Found walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath) const;
     [[nodiscard]] std::shared_ptr<FileNode> new_node(NodeKind kind);
@@ -82,6 +95,8 @@ private:
     [[nodiscard]] std::shared_ptr<FileNode> parent_of(std::string_view path, bool making);
 
     std::uint64_t next_inode_ = 1;
+    std::uint64_t next_temporary_ = 100'000;
+    bool nameless_forbidden_ = false;
     std::shared_ptr<FileNode> root_;
 };
 

@@ -128,6 +128,17 @@ bool World::exists(const std::string& path) const {
     return kernel->files.find(path).error == 0;
 }
 
+std::vector<std::string> World::names_in(const std::string& path) const {
+    const Scope kernel;
+    std::vector<std::string> names;
+    for (const auto& [name, node] : node_at(kernel->files, path).children) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+void World::forbid_nameless_files() { kernel_->files.forbid_nameless(); }
+
 // ---- Accounting
 
 std::uint64_t World::calls(Call call) const {

@@ -33,7 +33,7 @@ namespace penstock::sim {
 class Connection;
 class Kernel;
 
-// The platform calls that are counted. All but close, poller_remove and wake can be made to fail.
+// The platform calls that are counted. All but close, poller_remove, wake and remove_file can be made to fail.
 enum class Call : std::uint8_t {
     open_listener,
     duplicate,
@@ -53,8 +53,12 @@ enum class Call : std::uint8_t {
     open_file,
     file_info,
     read_file,
+    create_file,  // create_temporary_file
+    write_file,
+    name_file,
+    remove_file,
 };
-inline constexpr std::size_t kCallCount = 18;
+inline constexpr std::size_t kCallCount = 22;
 
 [[nodiscard]] const char* to_string(Call call);
 
@@ -82,7 +86,7 @@ struct Outcome {
     std::uint64_t most = kNoLimit;
 
     [[nodiscard]] static Outcome fail(int error) { return {error, kNoLimit}; }
-    // Moves that many bytes at most: receive, send, send_file, read_file.
+    // Moves that many bytes at most: receive, send, send_file, read_file, write_file.
     [[nodiscard]] static Outcome at_most(std::uint64_t bytes) { return {0, bytes}; }
 };
 
@@ -97,13 +101,14 @@ struct Fault {
 // How often each fault is drawn, out of 1000 calls to which it applies.
 struct Ratios {
     std::uint16_t short_read = 0;     // receive, read_file
-    std::uint16_t short_write = 0;    // send, send_file
+    std::uint16_t short_write = 0;    // send, send_file, write_file
     std::uint16_t would_block = 0;    // receive, send, send_file, accept
     std::uint16_t reset = 0;          // receive, send, send_file; accept: ECONNABORTED
     std::uint16_t no_memory = 0;      // ENOMEM: accept, poller_add, opening; ENOBUFS: send
     std::uint16_t no_descriptor = 0;  // EMFILE: accept, duplicate, opening
-    std::uint16_t file_error = 0;     // EIO: open_file, file_info, read_file, send_file
+    std::uint16_t file_error = 0;     // EIO: open_file, file_info, read_file, send_file, create_file, write_file, name_file
     std::uint16_t interrupted = 0;    // poller_wait returns nothing
+    std::uint16_t no_space = 0;       // ENOSPC: create_file, write_file, name_file
 };
 
 // An address for ConnectOptions. IPv4 or IPv6 in the usual notation.
@@ -239,6 +244,10 @@ public:
     void set_permitted(const std::string& path, bool permitted);  // EACCES unless permitted
     void remove_file(const std::string& path);
     [[nodiscard]] bool exists(const std::string& path) const;
+    // What a directory holds, in order.
+    [[nodiscard]] std::vector<std::string> names_in(const std::string& path) const;
+    // From now on temporary files have a name, as on a file system without O_TMPFILE.
+    void forbid_nameless_files();
 
     // ---- Accounting
     [[nodiscard]] std::uint64_t calls(Call call) const;

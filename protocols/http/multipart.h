@@ -2,7 +2,8 @@
 // Forms with files: multipart/form-data (RFC 7578, RFC 2046 §5.1) taken apart as it arrives. MultipartParser is fed with
 // pieces of any size and gives events; MultipartReader does that for a coroutine handler over `request.read()`. Both
 // hold one part's head and nothing of its data, whatever the size of the form. They do not decode names, percent
-// escapes or character sets, and they store no file. Each belongs to the handler that made it and its reactor's thread.
+// escapes or character sets. Nothing is stored unless MultipartReader::save is asked for it. Each belongs to the
+// handler that made it and its reactor's thread.
 //
 //     const auto boundary = multipart_boundary(request.header(HeaderName::content_type));
 //     ...
@@ -28,6 +29,7 @@
 
 #include "penstock/engine/task.h"
 #include "penstock/platform/error.h"
+#include "penstock/protocols/http/uploaded_file.h"
 
 namespace penstock {
 
@@ -170,8 +172,13 @@ public:
     [[nodiscard]] Task<std::string_view> read();
     // The rest of the part's data is not wanted.
     [[nodiscard]] Task<void> skip();
+    // Puts the rest of the part's data into a temporary file in `directory`, working on threads of the offload pool. An
+    // Error when the form is broken (`failed` tells, and answer as it says), or else when the file cannot be made or
+    // written, with the errno in `code`: 507 suits ENOSPC and EDQUOT, 503 suits EAGAIN (the pool is full) and EMFILE, 500
+    // the rest. Nothing is left of the file then, nor when the client leaves meanwhile. Await it at once.
+    [[nodiscard]] Task<Result<UploadedFile>> save(std::string directory);
     // Hands the rest of the part's data to `write`, piece by piece on a thread of the offload pool, where it may block:
-    // how a part becomes a file. `write` takes all of a piece and returns 0, or an errno, which ends it. How many
+    // how a part becomes anything but a file. `write` takes all of a piece and returns 0, or an errno, which ends it. How many
     // bytes there were; an Error when `write` failed, the pool is full, or the form is broken (`failed` tells which):
     // then remove what was written. Await it at once, as with `offload`.
     [[nodiscard]] Task<Result<std::uint64_t>> spool(std::function<int(std::string_view)> write);

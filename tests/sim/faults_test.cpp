@@ -40,6 +40,20 @@ Router fault_router() {
         co_await sleep_ms(10);
         response.send_static("late");
     });
+    router.post("/save", [](Request& request, Response& response) -> Task<void> {
+        MultipartReader reader(request, "XyZ");
+        std::vector<UploadedFile> files;
+        while (co_await reader.next() != nullptr) {
+            Result<UploadedFile> file = co_await reader.save("/spool");
+            if (!file.ok()) {
+                response.status(507).send(file.error().message);
+                co_return;
+            }
+            files.push_back(std::move(file.value()));
+        }
+        const Result<void> named = co_await files.at(0).persist("/kept/first");
+        response.status(named.ok() ? 200 : 507).send(named.ok() ? "kept" : named.error().message);
+    });
     return router;
 }
 
@@ -55,10 +69,17 @@ void run_scenario(sim::World& world, const std::function<void(ReactorUnderTest&)
     CHECK_MESSAGE(world.bad_descriptor_calls() == 0, world.fault_report());
 }
 
+void run_jobs(ReactorUnderTest& server) {
+    while (server.offload.run_one()) {
+        server.settle();
+    }
+}
+
 // Long enough that deadlines end whatever a fault left hanging; then everything must have been given back.
 void come_to_rest(sim::World& world, ReactorUnderTest& server) {
     world.pause_faults();
     for (int i = 0; i < 8; ++i) {
+        run_jobs(server);
         server.advance(20'000);
     }
     INFO(world.fault_report());
@@ -159,6 +180,54 @@ void stream_both_ways(sim::World& world, const char* path) {
 void streaming(sim::World& world) { stream_both_ways(world, "/copy"); }
 void callbacks(sim::World& world) { stream_both_ways(world, "/callback-copy"); }
 
+std::string content_of(const char* name) {
+    const auto root = platform::open_directory("/kept");
+    REQUIRE(root.ok());
+    const IoResult opened = platform::open_beneath(root.value(), name);
+    platform::close_descriptor(root.value());
+    REQUIRE(opened.ok());
+    const int file = static_cast<int>(opened.count);
+    std::string content(100'000, '\0');
+    const IoResult read = platform::read_file(file, 0, std::as_writable_bytes(std::span(content)));
+    platform::close_descriptor(file);
+    REQUIRE(read.ok());
+    content.resize(static_cast<std::size_t>(read.count));
+    return content;
+}
+
+// Only a whole file gets a name, only one is answered with 200, and of the others nothing is left.
+void save_to_files(sim::World& world) {
+    world.add_directory("/spool");
+    world.add_directory("/kept");
+    run_scenario(world, [&world](ReactorUnderTest& server) {
+        const std::string data(40'000, 'd');
+        const std::string form = "--XyZ\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + data +
+                                 "\r\n--XyZ\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\n\r\n--XyZ--\r\n";
+        sim::Peer peer = world.connect(kPort);
+        peer.send("POST /save HTTP/1.1\r\nHost: t\r\nContent-Length: " + std::to_string(form.size()) + "\r\n\r\n" + form);
+        server.settle();
+        run_jobs(server);
+        const std::string got = peer.take_received();
+        check_prefix(world, got, "kept");
+        peer.close();
+        come_to_rest(world, server);
+        world.pause_faults();
+        INFO(world.fault_report());
+        CHECK(world.names_in("/spool").empty());
+        if (world.exists("/kept/first")) {
+            CHECK(content_of("first") == data);
+        } else {
+            CHECK(status_of(got) != 200);
+        }
+        world.resume_faults();
+    });
+}
+
+void save_to_named_files(sim::World& world) {
+    world.forbid_nameless_files();
+    save_to_files(world);
+}
+
 const struct {
     const char* name;
     void (*run)(sim::World&);
@@ -170,6 +239,8 @@ const struct {
     {"upload", upload, 20},
     {"streaming", streaming, 50},
     {"callbacks", callbacks, 50},
+    {"saving to files", save_to_files, 80},
+    {"saving to files that have names", save_to_named_files, 80},
 };
 
 }  // namespace
@@ -187,7 +258,7 @@ TEST_CASE("storms of faults from a seed leave nothing behind") {
     const sim::Ratios storms[] = {
         {.short_read = 300, .short_write = 300, .would_block = 200},
         {.short_read = 100, .short_write = 100, .would_block = 100, .reset = 20, .no_memory = 20,
-         .no_descriptor = 20, .file_error = 20, .interrupted = 100},
+         .no_descriptor = 20, .file_error = 20, .interrupted = 100, .no_space = 20},
         {.reset = 100, .no_memory = 200, .no_descriptor = 200},
     };
     const std::uint64_t first = test_seed();

@@ -1,6 +1,7 @@
 #include "demo.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,9 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
+#include "penstock/protocols/http/multipart.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
 
@@ -22,6 +25,8 @@ constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
 constexpr std::size_t kStreamPieceBytes = 100 * 1'024;
 // As much as anybody will send to try a body that nothing holds: 1 TiB.
 constexpr std::uint64_t kCountLimitBytes = 1ull << 40;
+// As much of the disk as one client may fill, until its form has been answered: 1 GiB.
+constexpr std::uint64_t kUploadLimitBytes = 1ull << 30;
 
 Handler fixed_text(std::string_view text);
 std::string text_of(std::size_t bytes);
@@ -34,6 +39,7 @@ void stream_by_callbacks(Request& request, Response& response);
 void count_by_callbacks(Request& request, Response& response);
 bool begin_stream(Request& request, Response& response, std::uint64_t* bytes);
 std::string_view stream_piece(std::uint64_t rest);
+Task<void> list_upload(const std::string& directory, Request& request, Response& response);
 
 }  // namespace
 
@@ -71,6 +77,11 @@ void add_demo_routes(Router& router, const std::string& directory) {
     router.get("/callback/stream/:bytes", stream_by_callbacks);
     router.post("/callback/count", count_by_callbacks,
                 {.body_limit_bytes = kCountLimitBytes, .stream_body = true});
+    const std::string spool = std::filesystem::temp_directory_path(error).string();
+    router.post(
+        "/upload",
+        [spool](Request& request, Response& response) { return list_upload(spool, request, response); },
+        {.body_limit_bytes = kUploadLimitBytes});
 }
 
 namespace {
@@ -177,6 +188,44 @@ void read_next(Request& request, Response& response, std::uint64_t count) {
 }
 
 void count_by_callbacks(Request& request, Response& response) { read_next(request, response, 0); }
+
+unsigned status_for(int code) {
+    switch (code) {
+        case ENOSPC:
+        case EDQUOT: return 507;
+        case EAGAIN:
+        case EMFILE:
+        case ENFILE: return 503;
+        default: return 500;
+    }
+}
+
+// A line for each part: its name, its file name and its size, with tabs between them, which no name holds. Each part is
+// put into a file on the way, and the file is let go.
+Task<void> list_upload(const std::string& directory, Request& request, Response& response) {
+    const Result<std::string> boundary = multipart_boundary(request.header(HeaderName::content_type));
+    if (!boundary.ok()) {
+        response.status(415).send(boundary.error().message + "\n");
+        co_return;
+    }
+    MultipartReader reader(request, boundary.value());
+    std::string list;
+    while (const MultipartPart* part = co_await reader.next()) {
+        list.append(part->name).append("\t").append(part->filename).append("\t");
+        const Result<UploadedFile> file = co_await reader.save(directory);
+        if (!file.ok() && !reader.failed()) {
+            response.status(status_for(file.error().code)).send("the upload cannot be stored\n");
+            co_return;
+        }
+        list.append(file.ok() ? std::to_string(file.value().size_bytes()) : "").append("\n");
+    }
+    if (reader.failed()) {
+        response.status(reader.error_status()).send(std::string(reader.error()) + "\n");
+        co_return;
+    }
+    response.header("Content-Type", "text/plain; charset=utf-8").header("X-Content-Type-Options", "nosniff");
+    response.send(std::move(list));
+}
 
 }  // namespace
 

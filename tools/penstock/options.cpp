@@ -104,7 +104,8 @@ void add_commands(CLI::App& program, Options* options) {
     serve.add_option("DIR", options->directory, "The directory whose files are served")->required();
     serve.add_flag("--demo", options->demo,
                    "Add routes to try and to measure with: /plaintext, /json, /small,\n"
-                   "/medium, /large, /stream/BYTES, /count, /f, /echo, /hello/NAME,\n/only-get");
+                   "/medium, /large, /f, /hello/NAME, /only-get, /echo, /stream/BYTES,\n"
+                   "/count, /callback/stream/BYTES, /callback/count, /upload");
     CLI::App& echo = *program.add_subcommand("echo", "Answer every request with its own body");
     for (CLI::App* const command : {&serve, &echo}) {
         command->group("Commands");
