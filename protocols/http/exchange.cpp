@@ -213,12 +213,23 @@ unsigned Exchange::apply_route_limits(std::size_t head_bytes) {
         (own.header_count_limit != 0 && request_.header_count() > own.header_count_limit)) {
         return 431;
     }
+    if (own.length_required && may_lack_length()) {
+        return 411;
+    }
     if (content_length_ > body_limit_bytes()) {
         return 413;
     }
     const std::uint32_t limit_ms =
         own.request_timeout_ms != 0 ? own.request_timeout_ms : http_.reactor().config().request_timeout_ms;
     return limit_ms != 0 ? start_request_time(limit_ms) : 0;
+}
+
+// It has a body of a length that is not known, or should have one and does not say.
+bool Exchange::may_lack_length() const {
+    const Method method = request_.method_;
+    const bool has_body = method == Method::post || method == Method::put || method == Method::patch ||
+                          request_.header(HeaderName::transfer_encoding).data() != nullptr;
+    return has_body && request_.header(HeaderName::content_length).data() == nullptr;
 }
 
 unsigned Exchange::start_request_time(std::uint32_t limit_ms) {

@@ -197,6 +197,7 @@ private:
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] bool may_lack_length() const;
     [[nodiscard]] unsigned start_request_time(std::uint32_t limit_ms);
     void stop_request_time();
     void let_go_of_piece();

@@ -40,6 +40,9 @@ struct RouteOptions {
     // Judged when the head is complete and has named its route, so they can be less than the server's, not more.
     std::uint32_t head_limit_bytes = 0;
     std::uint32_t header_count_limit = 0;
+    // A request that may have a body (POST, PUT, PATCH, or one that is chunked) must say its length, or gets 411: for
+    // handlers that must know it before they begin.
+    bool length_required = false;
     // A plain handler is called right after the head and asks for the body itself, by `request.read(function)`. A coroutine
     // always does.
     bool stream_body = false;

@@ -75,6 +75,25 @@ TEST_CASE("a route may take less of a head than its server") {
     CHECK(statuses_in(engine.ask(get("/", fields(50)))) == "200");
 }
 
+TEST_CASE("a route may ask for a body's length") {
+    Router router;
+    router.any("/", [](Request& request, Response& response) { response.send(request.body()); },
+               {.length_required = true});
+    Engine engine(router);
+    const std::string rest = " / HTTP/1.1\r\nHost: t\r\n";
+    for (const char* method : {"POST", "PUT", "PATCH"}) {
+        CAPTURE(std::string(method));
+        const Answer refused = feed_whole(engine, method + rest + "\r\n");
+        CHECK(statuses_in(refused.bytes) == "411");
+        CHECK(refused.closed);
+        CHECK(statuses_in(engine.ask(method + rest + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) == "411");
+        CHECK(body_of(engine.ask(method + rest + "Content-Length: 3\r\n\r\nabc")) == "abc");
+        CHECK(statuses_in(engine.ask(method + rest + "Content-Length: 0\r\n\r\n")) == "200");
+    }
+    CHECK(statuses_in(engine.ask("GET" + rest + "\r\n")) == "200");
+    CHECK(statuses_in(engine.ask("DELETE" + rest + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")) == "411");
+}
+
 TEST_CASE("a connection closes with the last request that it may bring, and says so") {
     Config config = small_config();
     config.requests_per_connection_limit = 3;
