@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 #include "penstock/engine/alarm.h"
@@ -57,6 +58,13 @@ bool start_offload(std::shared_ptr<OffloadJob> job) {
         owner->pin();  // the reply comes on this thread, so not before this
     }
     return started;
+}
+
+// For whoever reads it in a log; clients get 503 and no more.
+void throw_overloaded() {
+    const std::uint32_t limit = Reactor::current()->config().offload_limit;
+    throw Overloaded("offload: no room for another function, offload_limit is " + std::to_string(limit) +
+                     "; raise it or offload_threads, or offload less");
 }
 
 }  // namespace penstock::task_detail

@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "penstock/engine/overloaded.h"
 #include "penstock/engine/task.h"
-#include "penstock/platform/error.h"
 
 namespace penstock {
 
@@ -22,8 +23,9 @@ namespace task_detail {
 class Sleep {
 public:
     explicit Sleep(std::uint32_t delay_ms) : delay_ms_(delay_ms) {}
-    Sleep(const Sleep&) = delete;
-    Sleep& operator=(const Sleep&) = delete;
+    // Only before it is awaited: the alarm is linked where it lies.
+    Sleep(Sleep&& other) noexcept : delay_ms_(other.delay_ms_) {}
+    Sleep& operator=(Sleep&&) = delete;
     ~Sleep();
 
     bool await_ready() const noexcept { return false; }
@@ -56,40 +58,57 @@ struct OffloadJob {
 // Runs the job on the offload pool, then resumes its waiter through its owner, which is pinned meanwhile. False: no room,
 // nothing runs.
 [[nodiscard]] bool start_offload(std::shared_ptr<OffloadJob> job);
+[[noreturn]] void throw_overloaded();
 
 template <class Function>
 class Offload {
     using Value = std::invoke_result_t<Function&>;
 
 public:
-    explicit Offload(Function function) : job_(std::make_shared<Job>(std::move(function))) {}
-    Offload(const Offload&) = delete;
-    Offload& operator=(const Offload&) = delete;
-    ~Offload() { job_->waiter = nullptr; }
+    // Without memory it is empty, and throws when it is awaited: what is made in the same expression may run already.
+    template <class Given>
+    Offload(std::in_place_t, Given&& function) {
+        try {
+            job_ = std::make_shared<Job>(std::forward<Given>(function));
+        } catch (const std::bad_alloc&) {
+        }
+    }
+    // Only before it is awaited.
+    Offload(Offload&&) noexcept = default;
+    Offload& operator=(Offload&&) = delete;
+    ~Offload() {
+        if (job_ != nullptr) {
+            job_->waiter = nullptr;
+        }
+    }
 
-    bool await_ready() const noexcept { return false; }
+    bool await_ready() const {
+        if (job_ == nullptr) {
+            throw std::bad_alloc();
+        }
+        return false;
+    }
     bool await_suspend(std::coroutine_handle<> handle) {
         job_->waiter = handle;
         started_ = start_offload(job_);
         return started_;
     }
-    Result<Value> await_resume() {
+    Value await_resume() {
         if (!started_) {
-            return Error{"the offload pool is full; raise offload_limit or offload_threads", EAGAIN};
+            throw_overloaded();
         }
         if (job_->exception) {
             std::rethrow_exception(job_->exception);
         }
-        if constexpr (std::is_void_v<Value>) {
-            return {};
-        } else {
-            return Result<Value>(std::move(*job_->value));
+        if constexpr (!std::is_void_v<Value>) {
+            return std::move(*job_->value);
         }
     }
 
 private:
     struct Job final : OffloadJob {
-        explicit Job(Function stored) : function(std::move(stored)) {}
+        template <class Given>
+        explicit Job(Given&& given) : function(std::forward<Given>(given)) {}
         void run() noexcept override {
             try {
                 if constexpr (std::is_void_v<Value>) {
@@ -117,13 +136,14 @@ private:
 [[nodiscard]] inline task_detail::Sleep sleep_ms(std::uint32_t delay_ms) { return task_detail::Sleep(delay_ms); }
 
 // Runs `function()` on a thread of the offload pool and continues here with what it returned, or rethrows what it
-// threw; an Error, with nothing run, when the pool is full. The function must not touch request or response: they belong
-// to the reactor's thread. It may refer to locals of the task that awaits it, and to what views of the request point at:
-// if the peer leaves meanwhile, all of that stays until the function ends. Not so when a task that offloads is started
-// and then dropped without being awaited; a function in such a task must own what it uses.
+// threw. Throws Overloaded, with nothing run, when the reactor has offload_limit functions under way already, and
+// std::bad_alloc without memory. The function must not touch request or response: they belong to the reactor's thread. It
+// may refer to locals of the task that awaits it, and to what views of the request point at: if the peer leaves meanwhile,
+// all of that stays until the function ends. Not so when a task that offloads is started and then dropped without being
+// awaited: a function in such a task must own what it uses. Several are awaited together by `when_all`, which drops none.
 template <class Function>
 [[nodiscard]] task_detail::Offload<std::decay_t<Function>> offload(Function&& function) {
-    return task_detail::Offload<std::decay_t<Function>>(std::forward<Function>(function));
+    return task_detail::Offload<std::decay_t<Function>>(std::in_place, std::forward<Function>(function));
 }
 
 }  // namespace penstock

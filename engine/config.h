@@ -95,7 +95,7 @@ struct Config {
     // Messages waiting in a reactor's mailbox; `post` returns false above it.
     std::uint32_t mailbox_limit = 4'096;
     // Threads for work that blocks, shared by the reactors, and how many pieces of work each reactor may have
-    // there; above it an offload is refused.
+    // there; above it `co_await offload(…)` throws Overloaded.
     unsigned offload_threads = 2;
     std::uint32_t offload_limit = 256;
 

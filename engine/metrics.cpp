@@ -6,7 +6,7 @@ ReactorStats::ReactorStats(const ReactorCounters& counters)
     : accepted(counters.accepted.get()), active(counters.active.get()), closed(counters.closed.get()),
       refused(counters.refused.get()), accept_errors(counters.accept_errors.get()),
       requests(counters.requests.get()), request_errors(counters.request_errors.get()),
-      timeouts(counters.timeouts.get()), peer_resets(counters.peer_resets.get()),
+      overloaded(counters.overloaded.get()), timeouts(counters.timeouts.get()), peer_resets(counters.peer_resets.get()),
       input_starved(counters.input_starved.get()), output_refused(counters.output_refused.get()),
       evicted(counters.evicted.get()), stale_events(counters.stale_events.get()), cut_by_drain(counters.cut_by_drain.get()),
       tasks_parked(counters.tasks_parked.get()), received_bytes(counters.received_bytes.get()),
@@ -20,6 +20,7 @@ ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
     accept_errors += other.accept_errors;
     requests += other.requests;
     request_errors += other.request_errors;
+    overloaded += other.overloaded;
     timeouts += other.timeouts;
     peer_resets += other.peer_resets;
     input_starved += other.input_starved;

@@ -31,6 +31,7 @@ struct ReactorCounters {
     Counter accept_errors;       // accepting or watching failed for want of descriptors or memory
     Counter requests;            // requests that a handler or the server has dealt with
     Counter request_errors;      // of those, refused by the protocol before a handler ran
+    Counter overloaded;          // functions of the program, mostly handlers, that ended by throwing Overloaded
     Counter timeouts;            // connections ended by a deadline
     Counter peer_resets;         // connections ended by an error of the socket
     Counter input_starved;       // times a connection had to wait for an input block
@@ -47,7 +48,7 @@ struct ReactorCounters {
 // A copy of the above, of one reactor or added up.
 struct ReactorStats {
     std::uint64_t accepted = 0, active = 0, closed = 0, refused = 0, accept_errors = 0;
-    std::uint64_t requests = 0, request_errors = 0, timeouts = 0, peer_resets = 0;
+    std::uint64_t requests = 0, request_errors = 0, overloaded = 0, timeouts = 0, peer_resets = 0;
     std::uint64_t input_starved = 0, output_refused = 0, evicted = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
     std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
 

@@ -58,6 +58,7 @@ Reactor::~Reactor() {
     cut_all();
     finish_turn();
     listeners_.clear();
+    alarms_.clear();  // timers of the program may outlive this
 }
 
 Result<void> Reactor::open() { return poller_.open(); }
@@ -111,7 +112,7 @@ void Reactor::stop_for_fault(int error) {
     mailbox_.close();
     cut_all();
     finish_turn();
-    stopped_ = true;
+    end();
 }
 
 bool Reactor::has_work() const {
@@ -437,7 +438,9 @@ void Reactor::check_drain() {
         while (mailbox_.run(kMessagesPerTurn) > 0) {
         }
         finish_turn();
-        stopped_ = idle();
+        if (idle()) {
+            end();
+        }
     }
 }
 

@@ -147,6 +147,11 @@ private:
     void check_drain();
     void cut_all();
     void stop_for_fault(int error);
+    // The last turn is over. The program may destroy its timers on any thread from now on, so none stays linked here.
+    void end() {
+        alarms_.clear();
+        stopped_ = true;
+    }
     [[nodiscard]] bool idle() const;
 
     const Config& config_;

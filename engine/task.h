@@ -46,8 +46,27 @@ namespace task_detail {
 void* allocate_frame(std::size_t bytes) noexcept;
 void free_frame(void* frame) noexcept;
 
+// Several tasks that one coroutine waits for, and what the first of them to fail threw. Lives in that coroutine's frame.
+struct Join {
+    std::coroutine_handle<> waiter;
+    std::size_t pending = 0;
+    std::exception_ptr exception;
+
+    void note(const std::exception_ptr& thrown) noexcept {
+        if (!exception) {
+            exception = thrown;
+        }
+    }
+    // One of them is done: what to continue with.
+    [[nodiscard]] std::coroutine_handle<> end_one(const std::exception_ptr& thrown) noexcept {
+        note(thrown);
+        return --pending == 0 ? waiter : std::noop_coroutine();
+    }
+};
+
 struct PromiseBase {
     std::coroutine_handle<> continuation;  // the awaiting coroutine, or none
+    Join* join = nullptr;                  // in its place, when others are awaited as well
     std::exception_ptr exception;
 
     static void* operator new(std::size_t bytes) noexcept { return allocate_frame(bytes); }
@@ -60,8 +79,11 @@ struct PromiseBase {
         bool await_ready() noexcept { return false; }
         template <class Promise>
         std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> self) noexcept {
-            const auto next = self.promise().continuation;
-            return next ? next : std::noop_coroutine();
+            PromiseBase& promise = self.promise();
+            if (promise.join != nullptr) {
+                return promise.join->end_one(promise.exception);
+            }
+            return promise.continuation ? promise.continuation : std::noop_coroutine();
         }
         void await_resume() noexcept {}
     };
@@ -117,6 +139,18 @@ public:
         }
         if constexpr (!std::is_void_v<T>) {
             return std::move(*handle_.promise().value);
+        }
+    }
+
+    // For when_all: it counts among those that `join` waits for, unless it is done already.
+    void add_to(task_detail::Join& join) noexcept {
+        if (!handle_) {
+            join.note(std::make_exception_ptr(std::bad_alloc()));
+        } else if (handle_.done()) {
+            join.note(handle_.promise().exception);
+        } else {
+            handle_.promise().join = &join;
+            ++join.pending;
         }
     }
 

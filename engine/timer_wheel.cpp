@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <utility>
 
 namespace penstock {
 
@@ -12,6 +13,23 @@ void TimerWheel::cancel(TimerNode& node) {
     if (node.linked()) {
         unlink(node);
         --size_;
+    }
+}
+
+void TimerWheel::clear() {
+    for (std::uint32_t level = 0; level < kLevels; ++level) {
+        for (std::uint32_t slot = 0; occupied_[level] != 0 && slot < kSlots; ++slot) {
+            forget(take_slot(level, slot));
+        }
+    }
+    forget(std::exchange(due_, nullptr));
+    size_ = 0;
+}
+
+void TimerWheel::forget(TimerNode* first) {
+    for (TimerNode* node = first; node != nullptr;) {
+        node->link = nullptr;
+        node = std::exchange(node->next, nullptr);
     }
 }
 

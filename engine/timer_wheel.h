@@ -37,6 +37,8 @@ public:
     // Makes the node due at `deadline_ms`, which may be in the past: then it fires at the next `advance`.
     void schedule(TimerNode& node, std::uint32_t deadline_ms);
     void cancel(TimerNode& node);
+    // Unlinks all nodes: none of them comes any more, and none refers to this wheel.
+    void clear();
 
     // Moves time on and puts the nodes that are due, in the order of their times, into a list for `pop_due`;
     // nodes that fired early are linked again. The caller then takes one node at a time until there is none.
@@ -63,6 +65,7 @@ private:
     void relink(TimerNode& node, std::uint32_t deadline_ms);
     void link(TimerNode& node);
     void unlink(TimerNode& node);
+    static void forget(TimerNode* first);
     [[nodiscard]] TimerNode* take_slot(std::uint32_t level, std::uint32_t slot);
     [[nodiscard]] std::uint32_t ticks_to_next_slot() const;
     void cascade();

@@ -385,6 +385,9 @@ void Exchange::start_task() {
 }
 
 void Exchange::resume(std::coroutine_handle<> handle) {
+    if (connection_ == nullptr) {
+        return;  // parked: another branch of the task waited for something else, and goes no further
+    }
     {
         const TaskScope scope(this, nullptr);
         handle.resume();

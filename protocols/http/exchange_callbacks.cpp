@@ -146,11 +146,11 @@ void Exchange::finish_write() {
 template <class Function>
 void Exchange::call(const Function& function) {
     in_callback_ = true;
-    const bool returned = http_.guard(*this, function);
+    const unsigned thrown = http_.guard(*this, function);
     in_callback_ = false;
-    if (!returned) {
+    if (thrown != 0) {
         drop_handler();
-        http_.answer_for_thrown(*this);
+        http_.answer_for_thrown(*this, thrown);
     }
 }
 

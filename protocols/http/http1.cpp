@@ -143,7 +143,7 @@ bool Http1::dispatch(Exchange& exchange) {
 }
 
 void Http1::call_handler(Exchange& exchange) {
-    const bool returned = guard(exchange, [this, &exchange] {
+    const unsigned thrown = guard(exchange, [this, &exchange] {
         exchange.run_before_hooks();
         if (exchange.response().answered() || !exchange.connection()->is_open()) {
             return;
@@ -159,9 +159,9 @@ void Http1::call_handler(Exchange& exchange) {
         }
     });
     exchange.set_in_callback(false);
-    if (!returned) {
+    if (thrown != 0) {
         exchange.drop_handler();
-        answer_for_thrown(exchange);
+        answer_for_thrown(exchange, thrown);
     }
     exchange.run_callbacks();
 }
@@ -169,8 +169,7 @@ void Http1::call_handler(Exchange& exchange) {
 // The handler has returned: what it left undone is done, or told.
 void Http1::finish_answer(Exchange& exchange) {
     if (exchange.has_task() && exchange.task().exception()) {
-        guard(exchange, [&exchange] { std::rethrow_exception(exchange.task().exception()); });
-        answer_for_thrown(exchange);
+        answer_for_thrown(exchange, guard(exchange, [&exchange] { std::rethrow_exception(exchange.task().exception()); }));
     }
     if (exchange.response().streaming()) {
         exchange.response().end();
@@ -247,13 +246,13 @@ void Http1::answer_with_text(Exchange& exchange, unsigned status) {
     response.send_static(phrase);
 }
 
-void Http1::answer_for_thrown(Exchange& exchange) {
+void Http1::answer_for_thrown(Exchange& exchange, unsigned status) {
     if (exchange.response().answered()) {
         exchange.response().cut();
         exchange.must_close = true;
     } else {
         exchange.response().clear();
-        answer_with_text(exchange, 500);
+        answer_with_text(exchange, status);
     }
 }
 
@@ -264,6 +263,8 @@ void Http1::log_about(Exchange& exchange, std::string_view text) const {
         reactor().log(LogLevel::error, line);
     }
 }
+
+void Http1::count_overloaded() const { reactor().count().overloaded.add(); }
 
 void Http1::send_continue(Exchange& exchange) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";

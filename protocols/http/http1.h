@@ -11,6 +11,7 @@
 #include <string>
 
 #include "penstock/engine/connection.h"
+#include "penstock/engine/overloaded.h"
 #include "penstock/engine/protocol.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/exchange.h"
@@ -42,7 +43,8 @@ public:
     [[nodiscard]] const RouteTable& routes() const { return *routes_; }
     // A handler has run on: it may have answered, and it may be done.
     void handler_advanced(Exchange& exchange);
-    void answer_for_thrown(Exchange& exchange);
+    // Of what `guard` caught.
+    void answer_for_thrown(Exchange& exchange, unsigned status);
     // The one with the `message`-th message of that connection, or nullptr when it is over.
     [[nodiscard]] Exchange* find_exchange(ConnectionToken token, std::uint32_t message);
     // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is free, and
@@ -54,18 +56,23 @@ public:
     [[nodiscard]] bool output_is_full(Connection& connection) const;
     void end_for_time(Exchange& exchange);
     void log_about(Exchange& exchange, std::string_view text) const;
-    // Runs a user's function; what it throws is logged and goes no further. False when it threw.
+    void count_overloaded() const;
+    // Runs a user's function; what it throws goes no further. 0, or the status that answers for what it threw: 503 for
+    // Overloaded, which is counted only, since logging it would add to the load; 500 for all else, which is logged.
     template <class Function>
-    bool guard(Exchange& exchange, Function function) const {
+    unsigned guard(Exchange& exchange, Function function) const {
         try {
             function();
-            return true;
+            return 0;
+        } catch (const Overloaded&) {
+            count_overloaded();
+            return 503;
         } catch (const std::exception& exception) {
             log_about(exchange, std::string("it threw: ") + exception.what());
         } catch (...) {
             log_about(exchange, "it threw something that is no std::exception");
         }
-        return false;
+        return 500;
     }
 
 private:

@@ -125,6 +125,7 @@ void Http1::end_response(Exchange& exchange, std::string_view trailers) {
 
 // The answer is as long as it will get; what the task would still write is for nobody.
 void Http1::end_unwanted_task(Exchange& exchange) {
+    stop_arriving(exchange);  // another branch of it may have been reading
     if (!exchange.pinned()) {
         exchange.task().reset();
     }

@@ -354,12 +354,9 @@ Task<void> MultipartReader::skip() {
 Task<Result<std::uint64_t>> MultipartReader::spool(std::function<int(std::string_view)> write) {
     std::uint64_t count = 0;
     for (std::string_view piece = co_await read(); !piece.empty(); piece = co_await read()) {
-        const Result<int> written = co_await offload([&write, piece] { return write(piece); });
-        if (!written.ok()) {
-            co_return written.error();
-        }
-        if (written.value() != 0) {
-            co_return system_error("write a part of the form", written.value());
+        const int error = co_await offload([&write, piece] { return write(piece); });
+        if (error != 0) {
+            co_return system_error("write a part of the form", error);
         }
         count += piece.size();
     }

@@ -174,13 +174,13 @@ public:
     [[nodiscard]] Task<void> skip();
     // Puts the rest of the part's data into a temporary file in `directory`, working on threads of the offload pool. An
     // Error when the form is broken (`failed` tells, and answer as it says), or else when the file cannot be made or
-    // written, with the errno in `code`: 507 suits ENOSPC and EDQUOT, 503 suits EAGAIN (the pool is full) and EMFILE, 500
-    // the rest. Nothing is left of the file then, nor when the client leaves meanwhile. Await it at once.
+    // written, with the errno in `code`: 507 suits ENOSPC and EDQUOT, 503 suits EMFILE, 500 the rest. Throws Overloaded
+    // when the pool is full. Nothing is left of the file then, nor when the client leaves meanwhile. Await it at once.
     [[nodiscard]] Task<Result<UploadedFile>> save(std::string directory);
     // Hands the rest of the part's data to `write`, piece by piece on a thread of the offload pool, where it may block:
     // how a part becomes anything but a file. `write` takes all of a piece and returns 0, or an errno, which ends it. How many
-    // bytes there were; an Error when `write` failed, the pool is full, or the form is broken (`failed` tells which):
-    // then remove what was written. Await it at once, as with `offload`.
+    // bytes there were; an Error when `write` failed or the form is broken (`failed` tells which): then remove what was
+    // written. Throws what `write` throws, and Overloaded when the pool is full. Await it at once, as with `offload`.
     [[nodiscard]] Task<Result<std::uint64_t>> spool(std::function<int(std::string_view)> write);
 
     [[nodiscard]] bool failed() const { return parser_.failed(); }

@@ -151,8 +151,9 @@ private:
 class ResponseWrite {
 public:
     ResponseWrite(Response& response, std::string_view bytes) : response_(response), rest_(bytes) {}
-    ResponseWrite(const ResponseWrite&) = delete;
-    ResponseWrite& operator=(const ResponseWrite&) = delete;
+    // Only before it is awaited.
+    ResponseWrite(ResponseWrite&& other) noexcept : response_(other.response_), rest_(other.rest_) {}
+    ResponseWrite& operator=(ResponseWrite&&) = delete;
     ~ResponseWrite();
 
     bool await_ready();

@@ -16,7 +16,6 @@ namespace penstock {
 
 namespace {
 
-Task<Result<int>> on_offload_pool(std::function<int()> function);
 Error not_saved(const std::string& directory, const Error& reason);
 Error not_named(const std::string& path, int code);
 
@@ -26,12 +25,9 @@ Error not_named(const std::string& path, int code);
 
 Task<Result<UploadedFile>> MultipartReader::save(std::string directory) {
     UploadedFile file;
-    const Result<int> created = co_await on_offload_pool([&file, &directory] { return file.create(directory); });
-    if (!created.ok()) {
-        co_return not_saved(directory, created.error());
-    }
-    if (created.value() != 0) {
-        co_return not_saved(directory, system_error("create a file", created.value()));
+    const int error = co_await offload([&file, &directory] { return file.create(directory); });
+    if (error != 0) {
+        co_return not_saved(directory, system_error("create a file", error));
     }
     const Result<std::uint64_t> size = co_await spool([&file](std::string_view piece) { return file.append(piece); });
     if (!size.ok()) {
@@ -69,12 +65,9 @@ Task<Result<void>> UploadedFile::persist(std::string path) {
     if (path.find('\0') != std::string::npos) {
         co_return not_named(path.substr(0, path.find('\0')), EINVAL);  // the kernel would see no more than that
     }
-    const Result<int> named = co_await on_offload_pool([this, &path] { return give_name(path); });
-    if (!named.ok()) {
-        co_return Error{"name an uploaded file \"" + path + "\": " + named.error().message, named.error().code};
-    }
-    if (named.value() != 0) {
-        co_return not_named(path, named.value());
+    const int error = co_await offload([this, &path] { return give_name(path); });
+    if (error != 0) {
+        co_return not_named(path, error);
     }
     co_return Result<void>();
 }
@@ -120,9 +113,6 @@ void UploadedFile::discard() {
 }
 
 namespace {
-
-// All that is offloaded here: what the function returned, or an Error when the pool has no room for it.
-Task<Result<int>> on_offload_pool(std::function<int()> function) { co_return co_await offload(std::move(function)); }
 
 Error not_saved(const std::string& directory, const Error& reason) {
     return {"save a part of the form in the directory \"" + directory + "\": " + reason.message, reason.code};

@@ -32,8 +32,8 @@ public:
 
     // Gives the file its name, on a thread of the offload pool: from then on it stays, with mode 0600. On the file system
     // where it was saved, once, and never in place of something that is there. The Error names the path; its `code` is
-    // EEXIST when the name is taken, EXDEV on another file system, EAGAIN when the pool is full, and the file is
-    // as it was. Never make the path of what the client calls the file: see MultipartPart.
+    // EEXIST when the name is taken, EXDEV on another file system, and the file is as it was. Throws Overloaded when the
+    // pool is full. Never make the path of what the client calls the file: see MultipartPart.
     //
     // Await it at once, as with `offload`. If the client leaves meanwhile the file is named all the same, and nobody learns
     // of it.

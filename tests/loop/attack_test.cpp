@@ -40,7 +40,7 @@ TEST_CASE("attack: past its deadline a drain waits for an offloaded function wit
     std::binary_semaphore leave{0};
     Router router;
     router.get("/", [&](Request&, Response& response) -> Task<void> {
-        (void)co_await offload([&] {
+        co_await offload([&] {
             started.release();
             (void)leave.try_acquire_for(std::chrono::milliseconds(kWaitMs));
         });
@@ -91,7 +91,7 @@ TEST_CASE("attack: a server that drains leaves the Unix socket of its successor 
     std::binary_semaphore started{0};
     std::binary_semaphore leave{0};
     router.get("/slow", [&](Request&, Response& response) -> Task<void> {
-        (void)co_await offload([&] {
+        co_await offload([&] {
             started.release();
             (void)leave.try_acquire_for(std::chrono::milliseconds(kWaitMs));
         });

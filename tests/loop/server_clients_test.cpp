@@ -363,9 +363,9 @@ TEST_CASE("tasks: many sleep and offload at once, and each gets its own answer")
     router.get("/sum/:a", [](Request& request, Response& response) -> Task<void> {
         const std::string text(request.parameter("a"));
         co_await sleep_ms(5);
-        const Result<std::string> doubled = co_await offload([&text] { return text + text; });
+        std::string doubled = co_await offload([&text] { return text + text; });
         co_await sleep_ms(1);
-        response.send(doubled.ok() ? doubled.value() : doubled.error().message);
+        response.send(std::move(doubled));
     });
     Server server(reactors(2));
     server.listen({.address = "127.0.0.1"}, router);
@@ -384,6 +384,38 @@ TEST_CASE("tasks: many sleep and offload at once, and each gets its own answer")
         }
     }
     CHECK(memory_of(server).leased_bytes == 0);
+    CHECK(stops(server));
+}
+
+TEST_CASE("tasks: many functions are awaited at once on the real pool") {
+    Router router;
+    router.get("/:count", [](Request& request, Response& response) -> Task<void> {
+        std::vector<Task<std::size_t>> tasks;
+        const auto square = [](std::size_t value) -> Task<std::size_t> {
+            const std::string text(value, 'x');
+            co_return co_await offload([&text, value] { return text.size() * value; });
+        };
+        for (std::size_t i = std::stoul(std::string(request.parameter("count"))); i > 0; --i) {
+            tasks.push_back(square(i));
+        }
+        std::size_t sum = 0;
+        for (const std::size_t value : co_await when_all(std::move(tasks))) {
+            sum += value;
+        }
+        response.send(std::to_string(sum));
+    });
+    Server server(reactors(2));
+    server.listen({.address = "127.0.0.1"}, router);
+    start_or_fail(server);
+    for (int i = 0; i < 10; ++i) {
+        CHECK(LoopClient(server.port()).ask("/20").body == "2870");
+        LoopClient leaves(server.port());
+        leaves.send(request_for("/20"));
+        leaves.reset();
+    }
+    CHECK(LoopClient(server.port()).ask("/1000").status == 503);  // above offload_limit
+    CHECK(eventually([&server] { return server.stats().tasks_parked == 0 && server.stats().active == 0; }));
+    CHECK(server.stats().overloaded == 1);
     CHECK(stops(server));
 }
 
@@ -406,8 +438,8 @@ TEST_CASE("tasks: a peer that leaves while a function is offloaded: the handler 
     Router router;
     router.get("/offload", [&](Request&, Response& response) -> Task<void> {
         const Presence presence(gate);
-        const Result<void> done = co_await offload([&let_go] { let_go.acquire(); });
-        response.send(done.ok() ? "done" : "refused");
+        co_await offload([&let_go] { let_go.acquire(); });
+        response.send_static("done");
     });
     Server server(reactors(1));
     server.listen({.address = "127.0.0.1"}, router);

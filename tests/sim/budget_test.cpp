@@ -1,4 +1,5 @@
-// What one request may cost, exactly.
+// What one request may cost, exactly, and what happens when its memory is refused: whoever counts allocations can refuse
+// them.
 #include <cstdlib>
 #include <new>
 
@@ -7,6 +8,7 @@
 namespace {
 
 std::uint64_t g_allocations = 0;
+int g_refuse_in = 0;  // the so many-th allocation from now on is refused; 0: none
 
 }  // namespace
 
@@ -29,6 +31,9 @@ std::uint64_t g_allocations = 0;
 [[gnu::noinline]] void* operator new(std::size_t size) {
     if (!penstock::sim::inside_world()) {
         ++g_allocations;
+        if (g_refuse_in > 0 && --g_refuse_in == 0) {
+            throw std::bad_alloc();
+        }
     }
     if (void* const memory = std::malloc(size != 0 ? size : 1)) {
         return memory;
@@ -135,6 +140,58 @@ TEST_CASE("a connection for one request costs accept, receive, send and close, a
     CHECK(engine.world.calls(sim::Call::close) == 1);
     CHECK(engine.world.calls(sim::Call::poller_add) == 0);
     engine.server.check_nothing_left();
+}
+
+namespace {
+
+// The last thing that a handler starts: what is allocated after it is not refused.
+struct EndOfRefusals {
+    bool await_ready() const {
+        g_refuse_in = 0;
+        return true;
+    }
+    void await_suspend(std::coroutine_handle<>) const {}
+    void await_resume() const {}
+};
+
+Task<int> offload_with_local(int value) {
+    const std::string text(40, static_cast<char>('0' + value));  // beyond what a string holds without memory
+    co_return co_await offload([&text] { return text[0] - '0'; });
+}
+
+}  // namespace
+
+TEST_CASE("each allocation of a handler that awaits several things is refused in turn: 500, and all that runs is waited for") {
+    constexpr int kMostRounds = 100;
+    int rounds = 0;
+    for (bool refused = true; refused && rounds < kMostRounds; ++rounds) {
+        CAPTURE(rounds);
+        Router router;
+        router.get("/", [rounds](Request&, Response& response) -> Task<void> {
+            g_refuse_in = rounds + 1;
+            const auto [first, second, nothing, end] =
+                co_await when_all(offload_with_local(1), offload([] { return 2; }), sleep_ms(5), EndOfRefusals());
+            response.send(std::to_string(first + second));
+        });
+        Engine engine(router);
+        sim::Peer peer = engine.world.connect(kPort);
+        peer.send(get("/"));
+        engine.server.settle();
+        g_refuse_in = 0;
+        engine.server.advance(5);
+        while (engine.server.offload.run_one()) {
+        }
+        engine.server.settle();
+        const std::string answer = peer.take_received();
+        refused = status_of(answer) == 500;
+        CHECK((refused || body_of(answer) == "3"));
+        CHECK(engine.server.log.lines.size() == (refused ? 1 : 0));
+        peer.close();
+        engine.server.settle();
+        engine.server.check_nothing_left();
+    }
+    CHECK(rounds < kMostRounds);
+    CHECK(rounds > 8 * PENSTOCK_COUNT_ALLOCATIONS);  // frames, a string, jobs, messages
 }
 
 }  // namespace penstock::test

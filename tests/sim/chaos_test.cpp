@@ -94,8 +94,8 @@ Storm::Storm(std::uint64_t seed)
 
 std::string numbered(const Request& request) { return "<" + std::string(request.parameter("n")) + ">"; }
 
-// Short paths, so that many requests fit a block: now, medium, sleep, offload, echo, echo after a sleep, copy by callbacks,
-// deferred, files.
+// Short paths, so that many requests fit a block: now, medium, sleep, offload, all at once, echo, echo after a sleep, copy by
+// callbacks, deferred, files.
 Router storm_router(sim::World& world) {
     world.add_file("/site/big", std::string(3'000'000, 'b'));  // many slices of kFileSliceBytes
     world.add_file("/site/small", "small");
@@ -113,8 +113,14 @@ Router storm_router(sim::World& world) {
     });
     router.get("/o/:n", [](Request& request, Response& response) -> Task<void> {
         const std::string number = numbered(request);
-        (void)co_await offload([] {});  // it may be refused
+        co_await offload([] {});  // or 503
         response.send(number);
+    });
+    router.post("/w/:n", [](Request& request, Response& response) -> Task<void> {
+        const std::string number = numbered(request);
+        const auto [nothing, part, body, rest] = co_await when_all(
+            sleep_ms(700), offload([&number] { return number.size(); }), request.read_all(), response.write(number));
+        co_await response.write(std::string(body.size(), 'e'));
     });
     router.post("/e/:n", [](Request& request, Response& response) {
         response.send(numbered(request) + std::string(request.body().size(), 'e'));
@@ -268,7 +274,7 @@ std::string Storm::post_with_length(const std::string& number) {
 
 // Up to 39 chunks of up to 900 bytes: two blocks or so, and below the limit of a body.
 std::string Storm::post_in_chunks(const std::string& number) {
-    std::string request = "POST /es/" + number + " HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
+    std::string request = (draw(2) == 1 ? "POST /es/" : "POST /w/") + number + " HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n";
     const std::uint32_t chunks = draw(40);
     for (std::uint32_t i = 0; i < chunks; ++i) {
         const std::string data(1 + draw(900), 'C');

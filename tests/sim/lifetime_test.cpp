@@ -171,9 +171,9 @@ TEST_CASE("an offloaded function whose peer has left parks its exchange until it
     router.get("/", [&](Request&, Response& response) -> Task<void> {
         const Witness witness(&destroyed);
         const int local = 42;
-        const auto result = co_await offload([&] { return ran += local; });
+        const int result = co_await offload([&] { return ran += local; });
         resumed = true;
-        response.send(std::to_string(result.value()));
+        response.send(std::to_string(result));
     });
     Engine engine(router);
     sim::Peer patient = engine.world.connect(kPort);
@@ -203,7 +203,7 @@ TEST_CASE("what a parked exchange refers to stays its own, whoever comes meanwhi
     Router router;
     router.get("/:name", [&](Request& request, Response& response) -> Task<void> {
         const std::string_view name = request.parameter("name");
-        (void)co_await offload([&seen, name] { seen = name; });
+        co_await offload([&seen, name] { seen = name; });
         response.send_static("ok");
     });
     router.get("/other/:name", [](Request&, Response& response) { response.send_static("other"); });
@@ -230,8 +230,7 @@ TEST_CASE("a reply that brings about the next offload finds a place for it") {
         Router router;
         router.get("/", [&](Request&, Response& response) -> Task<void> {
             for (int i = 0; i < 3; ++i) {
-                const auto result = co_await offload([&] { return ++ran; });
-                CHECK(result.ok());
+                co_await offload([&] { ++ran; });
             }
             response.send_static("ok");
         });
@@ -257,7 +256,7 @@ TEST_CASE("a reply that brings about the next offload finds a place for it") {
 TEST_CASE("an offload whose task was dropped runs to its end and finds nobody") {
     struct Fan {
         static Task<int> run(int* ran) {
-            co_return (co_await offload([ran] { return ++*ran; })).value();
+            co_return co_await offload([ran] { return ++*ran; });
         }
         static Task<int> fail() {
             co_await sleep_ms(1);
@@ -285,22 +284,90 @@ TEST_CASE("an offload whose task was dropped runs to its end and finds nobody") 
     CHECK(status_of(engine.exchange(peer, get("/nothing"))) == 404);
 }
 
-TEST_CASE("a full offload pool refuses, and the handler is told") {
+TEST_CASE("a full offload pool throws Overloaded, and a handler that does not catch it is answered 503") {
     Config config = small_config();
     config.offload_limit = 1;
+    std::string caught;
     Router router;
     router.get("/", [](Request&, Response& response) -> Task<void> {
-        const auto result = co_await offload([] {});
-        response.status(result.ok() ? 200u : 503u).send_empty();
+        response.header("X-Half", "done");
+        response.send(co_await offload([] { return std::string("here"); }));
+    });
+    router.get("/catches", [&caught](Request&, Response& response) -> Task<void> {
+        try {
+            co_await offload([] {});
+        } catch (const Overloaded& overloaded) {
+            caught = overloaded.what();
+        }
+        response.send_static("without");
+    });
+    router.get("/begun", [](Request&, Response& response) -> Task<void> {
+        co_await response.write("half");
+        co_await offload([] {});
     });
     Engine engine(router, config);
     sim::Peer first = engine.world.connect(kPort);
     sim::Peer second = engine.world.connect(kPort);
     engine.exchange(first, get("/"));
-    CHECK(status_of(engine.exchange(second, get("/"))) == 503);
+    for (int i = 0; i < 2; ++i) {
+        const std::string refused = engine.exchange(second, get("/"));
+        CHECK(status_of(refused) == 503);
+        CHECK(count_of(refused, "\r\nRetry-After: 1\r\n") == 1);
+        CHECK(count_of(refused, "X-Half") == 0);
+        CHECK(count_of(refused, "Connection: close") == 0);
+    }
+    CHECK(engine.server.reactor().counters().overloaded.get() == 2);
+    CHECK(engine.server.log.lines.empty());
+    CHECK(body_of(engine.exchange(second, get("/catches"))) == "without");
+    CHECK(caught.find("offload_limit is 1; raise it or offload_threads") != std::string::npos);
+    CHECK(engine.server.reactor().counters().overloaded.get() == 2);
+    // Half an answer has left: its client learns that it is not whole.
+    sim::Peer third = engine.world.connect(kPort);
+    CHECK(count_of(engine.exchange(third, get("/begun")), "0\r\n\r\n") == 0);
+    CHECK(third.finished_by_server());
     CHECK(engine.server.offload.run_one());
     engine.server.settle();
-    CHECK(status_of(first.received()) == 200);
+    CHECK(body_of(first.received()) == "here");
+    second.send(get("/"));
+    engine.server.settle();
+    CHECK(engine.server.offload.run_one());
+    engine.server.settle();
+    CHECK(body_of(second.take_received()) == "here");
+}
+
+TEST_CASE("without a pool, Overloaded as well; and any handler or hook may throw it") {
+    Config config = small_config();
+    config.offload_limit = 0;
+    config.offload_threads = 0;
+    Router router;
+    router.get("/offload", [](Request&, Response&) -> Task<void> { co_await offload([] {}); });
+    router.get("/plain", [](Request&, Response&) { throw Overloaded("too many of these"); });
+    router.get("/task", [](Request&, Response&) -> Task<void> {
+        co_await sleep_ms(1);
+        throw Overloaded("too many of those");
+    });
+    router.get("/function", [](Request&, Response&) -> Task<void> {
+        co_await sleep_ms(1);
+        throw std::runtime_error("a fault");
+    });
+    Engine engine(router, config);
+    sim::Peer peer = engine.world.connect(kPort);
+    for (const char* path : {"/offload", "/plain", "/task"}) {
+        CAPTURE(path);
+        peer.send(get(path));
+        engine.server.settle();
+        engine.server.advance(1);
+        const std::string answer = peer.take_received();
+        CHECK(status_of(answer) == 503);
+        CHECK(count_of(answer, "\r\nRetry-After: 1\r\n") == 1);
+    }
+    CHECK(engine.server.log.lines.empty());
+    peer.send(get("/function"));
+    engine.server.settle();
+    engine.server.advance(1);
+    CHECK(status_of(peer.take_received()) == 500);
+    CHECK(engine.server.log.mention("a fault"));
+    CHECK(engine.server.reactor().counters().overloaded.get() == 3);
 }
 
 TEST_CASE("a message for a connection that is gone finds nobody") {

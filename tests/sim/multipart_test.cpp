@@ -179,6 +179,17 @@ TEST_CASE("a part is spooled by blocking writes on the offload pool") {
     CHECK(spooled.outcome == "multipart: the form ends without its closing delimiter");
 }
 
+TEST_CASE("a part that finds no room on the offload pool answers 503") {
+    Spooled spooled;
+    Config config = small_config();
+    config.offload_limit = 0;
+    Engine engine(form_router(&spooled), config);
+    CHECK(status_of(engine.ask(upload("/spool", part("f", "data") + "--XyZ--\r\n"))) == 503);
+    CHECK(spooled.bytes.empty());
+    CHECK(spooled.outcome.empty());
+    CHECK(engine.server.log.lines.empty());
+}
+
 TEST_CASE("a client that leaves ends the reading of its form, also while a piece is being written") {
     Spooled spooled;
     Engine engine(form_router(&spooled));

@@ -55,6 +55,29 @@ TEST_CASE("TimerWheel: an empty one never has anything to do") {
     CHECK(wheel.size() == 0);
 }
 
+TEST_CASE("TimerWheel: cleared, it forgets every node, also those that are due") {
+    TimerWheel wheel(0);
+    std::array<TimerNode, 6> nodes;
+    wheel.schedule(nodes[0], 1);
+    wheel.schedule(nodes[1], 1);
+    wheel.schedule(nodes[2], 2);
+    wheel.schedule(nodes[3], 2);
+    wheel.schedule(nodes[4], 5'000);
+    wheel.schedule(nodes[5], TimerWheel::kMaxDelayMs);
+    wheel.advance(1);
+    REQUIRE(wheel.pop_due() != nullptr);
+    wheel.clear();
+    CHECK(wheel.size() == 0);
+    CHECK(wheel.next_timeout_ms() == -1);
+    for (const TimerNode& node : nodes) {
+        CHECK_FALSE(node.linked());
+        CHECK(node.next == nullptr);
+    }
+    wheel.schedule(nodes[3], 3);
+    wheel.advance(TimerWheel::kMaxDelayMs);
+    CHECK(pop_all(wheel) == std::vector{&nodes[3]});
+}
+
 TEST_CASE("TimerWheel: every delay near a power of 64, from aligned and other times and over the wrap") {
     for (const std::uint32_t start :
          {0u, 1u, 63u, 64u, 4095u, 4096u, 0xFFFF'FFFFu, 0xFFFF'FFC0u, 0xFF00'0000u}) {

@@ -193,7 +193,6 @@ unsigned status_for(int code) {
     switch (code) {
         case ENOSPC:
         case EDQUOT: return 507;
-        case EAGAIN:
         case EMFILE:
         case ENFILE: return 503;
         default: return 500;
