@@ -44,7 +44,13 @@ Exchange::BodyStep Exchange::next_piece() {
         return BodyStep::wait;
     }
     message_complete = outcome == Http1Parser::Outcome::complete;
-    return !request_.body_.empty() ? BodyStep::piece : message_complete ? BodyStep::end : BodyStep::wait;
+    if (!request_.body_.empty()) {
+        return BodyStep::piece;
+    }
+    if (!message_complete) {
+        let_go_of_piece();  // framing alone can fill a block: trailers, extensions
+    }
+    return message_complete ? BodyStep::end : BodyStep::wait;
 }
 
 // What was parsed is used up. Only the block that holds the head is kept.

@@ -24,6 +24,9 @@ namespace {
 constexpr std::size_t kMethodLimit = 64;
 // Digits of a chunk's size that 64 bits hold, leading zeros included.
 constexpr std::uint8_t kSizeDigitLimit = 16;
+constexpr std::string_view kLengthName = "Content-Length";
+// The first memory for trailers: a checksum or two.
+constexpr std::size_t kTrailerBytes = 256;
 
 [[nodiscard]] llhttp_t* llhttp_of(std::byte* state) {
     return std::launder(reinterpret_cast<llhttp_t*>(state));
@@ -90,6 +93,9 @@ struct ParserCallbacks {
     static int on_url_complete(llhttp_t* state) {
         Http1Parser& parser = self(state);
         parser.phase_ = Phase::fields;
+        if (state->method == HTTP_PRI) {
+            return parser.fail(505);  // the preface of HTTP/2: llhttp would wait for the rest of it
+        }
         const std::uint32_t limit = parser.exchange_.http().reactor().config().target_limit_bytes;
         return parser.target_size_ > limit ? parser.fail(414) : 0;
     }
@@ -107,6 +113,10 @@ struct ParserCallbacks {
         Http1Parser& parser = self(state);
         parser.value_size_ = 0;
         parser.value_offset_ = parser.name_offset_;
+        if (parser.name_size_ == kLengthName.size() &&
+            equal_ignoring_case({parser.base_ + parser.name_offset_, parser.name_size_}, kLengthName)) {
+            parser.replace_length_tabs(std::size_t{parser.name_offset_} + parser.name_size_);
+        }
         return parser.name_size_ == 0 ? parser.fail(400) : 0;
     }
 
@@ -183,6 +193,10 @@ Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, s
     if (unknown_method_) {
         return judge_method(to, end);
     }
+    head_to_ = static_cast<std::uint16_t>(to);
+    if (in_length_) {
+        replace_length_tabs(from);
+    }
     llhttp_t* const state = llhttp_of(state_);
     const llhttp_errno_t error = llhttp_execute(state, base_ + from, to - from);
     const auto stopped = error == HPE_OK ? to : static_cast<std::size_t>(llhttp_get_error_pos(state) - base_);
@@ -195,6 +209,15 @@ Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, s
         case HPE_INVALID_METHOD: unknown_method_ = true; return judge_method(to, end);
         default: return failed(error_status_ != 0 ? error_status_ : classify(error, stopped));
     }
+}
+
+// Behind a length llhttp takes spaces and no tabs. Both mean the same around it and both are wrong inside of it
+// (RFC 9112 §5), so what has arrived of the value is given spaces for its tabs before llhttp comes there.
+void Http1Parser::replace_length_tabs(std::size_t from) {
+    char* const end = const_cast<char*>(base_) + head_to_;
+    char* const line_end = std::find(const_cast<char*>(base_) + from, end, '\r');
+    std::replace(const_cast<char*>(base_) + from, line_end, '\t', ' ');
+    in_length_ = line_end == end;
 }
 
 // An unknown method is a parse error to llhttp, where 501 is right as long as it is a token (RFC 9110
@@ -242,7 +265,6 @@ bool Http1Parser::version_follows_target(std::size_t to) const {
 unsigned Http1Parser::classify(int llhttp_error, std::size_t stopped) const {
     const llhttp_t* const state = llhttp_of(state_);
     switch (llhttp_error) {
-        case HPE_PAUSED_H2_UPGRADE: return 505;
         // Also what follows a version that is supported.
         case HPE_INVALID_VERSION: return state->http_major == 1 && state->http_minor <= 1 ? 400 : 505;
         // Also a method of RTSP.
@@ -305,7 +327,7 @@ Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end)
             status = exchange_.body_arrived(base_ + *end, size);
             chunks_.take_data(size);
         } else {
-            status = chunks_.read({base_ + *end, to - *end}, limits, &used);
+            status = read_framing({base_ + *end, to - *end}, limits, &used);
         }
         if (status != 0) {
             return failed(status);
@@ -313,6 +335,39 @@ Http1Parser::Outcome Http1Parser::parse_chunks(std::size_t to, std::size_t* end)
         *end += used;
     }
     return chunks_.ended() ? Outcome::complete : Outcome::need_more;
+}
+
+unsigned Http1Parser::read_framing(std::string_view bytes, const BodyLimits& limits, std::size_t* used) {
+    const std::size_t before = chunks_.trailer_bytes();
+    const unsigned status = chunks_.read(bytes, limits, used);
+    if (status != 0 || chunks_.trailer_count() == 0) {
+        return status;
+    }
+    const std::size_t more = chunks_.trailer_bytes() - before;
+    if (!keep_trailers(bytes.substr(*used - more, more))) {
+        return 503;
+    }
+    const std::string_view lines(trailers_, chunks_.trailer_bytes());
+    return !chunks_.ended() || exchange_.request().set_trailers(lines, chunks_.trailer_count()) ? 0 : 503;
+}
+
+// The input that they arrive in does not stay, so they are copied, into memory that doubles: a peer must send bytes
+// before it pins any. `bytes` are the last of those that `chunks_` has counted.
+bool Http1Parser::keep_trailers(std::string_view bytes) {
+    const std::size_t size = chunks_.trailer_bytes();
+    const std::size_t before = size - bytes.size();
+    if (size > trailer_capacity_) {
+        const std::size_t capacity = std::max({size, std::size_t{trailer_capacity_} * 2, kTrailerBytes});
+        auto* const grown = static_cast<char*>(exchange_.arena().try_allocate(capacity, 1));
+        if (grown == nullptr) {
+            return false;
+        }
+        std::copy_n(trailers_, before, grown);
+        trailers_ = grown;
+        trailer_capacity_ = static_cast<std::uint16_t>(capacity);
+    }
+    bytes.copy(trailers_ + before, bytes.size());
+    return true;
 }
 
 unsigned ChunkFraming::read(std::string_view bytes, const BodyLimits& limits, std::size_t* used) {

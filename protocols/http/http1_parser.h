@@ -1,8 +1,8 @@
 // Internal.
 // The HTTP/1 parser: llhttp in strict mode for the head, with what it lets pass and RFC 9112 forbids refused
 // on top, and the body's framing, which is read here: llhttp refuses chunk extensions that are legal and
-// bounds none. Records the head into the exchange's Request and hands body bytes to the exchange. The outcome
-// for a stream of bytes does not depend on how it was cut.
+// bounds none. Records the head and the trailers into the exchange's Request and hands body bytes to the exchange.
+// The outcome for a stream of bytes does not depend on how it was cut.
 //
 // Part of an Exchange. Third-party types stay in the .cpp: the parser's state is opaque here.
 #pragma once
@@ -23,7 +23,7 @@ struct BodyLimits {
 };
 
 // What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is
-// checked; extensions and trailers are then dropped.
+// checked; extensions are then dropped.
 class ChunkFraming {
 public:
     // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status
@@ -33,6 +33,9 @@ public:
     [[nodiscard]] std::uint64_t data_left() const { return place_ == Place::data ? size_ : 0; }
     void take_data(std::size_t bytes);
     [[nodiscard]] bool ended() const { return place_ == Place::end; }
+    // Of the trailers so far. Their bytes are the last that were read, line ends and the empty line included.
+    [[nodiscard]] std::uint16_t trailer_count() const { return trailer_count_; }
+    [[nodiscard]] std::uint16_t trailer_bytes() const { return trailer_bytes_; }
 
 private:
     enum class Place : std::uint8_t {
@@ -104,6 +107,9 @@ private:
     [[nodiscard]] Outcome finish_head(std::size_t head_end);
     [[nodiscard]] Outcome parse_sized_body(std::size_t to, std::size_t* end);
     [[nodiscard]] Outcome parse_chunks(std::size_t to, std::size_t* end);
+    [[nodiscard]] unsigned read_framing(std::string_view bytes, const BodyLimits& limits, std::size_t* used);
+    [[nodiscard]] bool keep_trailers(std::string_view bytes);
+    void replace_length_tabs(std::size_t from);
     [[nodiscard]] bool version_follows_target(std::size_t to) const;
     [[nodiscard]] unsigned classify(int llhttp_error, std::size_t stopped) const;
     [[nodiscard]] unsigned record_field();
@@ -115,6 +121,9 @@ private:
     const char* base_ = nullptr;
     std::uint64_t body_left_ = 0;  // of a body with a length
     ChunkFraming chunks_;
+    char* trailers_ = nullptr;  // their lines, in the arena, as many as have come
+    std::uint16_t trailer_capacity_ = 0;
+    std::uint16_t head_to_ = 0;  // how far the head's bytes have come
     std::uint16_t target_offset_ = 0;
     std::uint16_t target_size_ = 0;
     std::uint16_t name_offset_ = 0;
@@ -125,6 +134,7 @@ private:
     Phase phase_ = Phase::target;
     bool chunked_ = false;
     bool unknown_method_ = false;  // and where it ends has not come yet
+    bool in_length_ = false;       // the value of Content-Length is coming
     LineEndCheck line_ends_;
 };
 

@@ -1,12 +1,40 @@
 #include "penstock/protocols/http/request.h"
 
 #include <algorithm>
+#include <new>
 
 #include "penstock/engine/arena.h"
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/target.h"
 
 namespace penstock {
+
+namespace {
+
+// RFC 9110 §6.5.1 forbids more in trailers than this, but the rest does no harm: it is delivered apart, and whoever
+// asks for a trailer knows what it is. These describe a message's frame, its way or its connection: a program that
+// passes a request on, with its trailers behind its headers, would make another request of it.
+[[nodiscard]] bool is_for_heads_only(HeaderName name) {
+    switch (name) {
+        case HeaderName::content_length:
+        case HeaderName::transfer_encoding:
+        case HeaderName::trailer:
+        case HeaderName::host:
+        case HeaderName::connection:
+        case HeaderName::keep_alive:
+        case HeaderName::te:
+        case HeaderName::upgrade:
+        case HeaderName::expect: return true;
+        default: return false;
+    }
+}
+
+[[nodiscard]] std::string_view without_white(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    return text.substr(0, text.find_last_not_of(" \t") + 1);  // npos + 1 is 0
+}
+
+}  // namespace
 
 std::string_view Request::query_parameter(std::string_view name) const {
     std::string_view rest = query_;
@@ -76,6 +104,33 @@ std::string_view Request::header(std::string_view name) const {
 HeaderField Request::header_at(std::size_t index) const {
     const Field& field = fields_[index];
     return {text(field.name_offset, field.name_size), text(field.value_offset, field.value_size)};
+}
+
+std::string_view Request::trailer(std::string_view name) const {
+    for (std::size_t i = 0; i < trailer_count_; ++i) {
+        if (equal_ignoring_case(trailers_[i].name, name)) {
+            return trailers_[i].value;
+        }
+    }
+    return {};
+}
+
+bool Request::set_trailers(std::string_view lines, std::size_t count) {
+    trailers_ = static_cast<HeaderField*>(arena_.try_allocate(count * sizeof(HeaderField), alignof(HeaderField)));
+    if (trailers_ == nullptr) {
+        return false;
+    }
+    for (; count > 0; --count) {
+        const std::size_t end = lines.find('\r');
+        const std::size_t colon = lines.find(':');
+        const std::string_view name = lines.substr(0, colon);
+        if (!is_for_heads_only(find_header_name(name))) {
+            ::new (static_cast<void*>(&trailers_[trailer_count_++]))
+                HeaderField{name, without_white(lines.substr(colon + 1, end - colon - 1))};
+        }
+        lines.remove_prefix(end + 2);
+    }
+    return true;
 }
 
 bool Request::add_field(const Field& field, const char* base) {

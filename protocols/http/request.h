@@ -71,6 +71,15 @@ public:
     // In a coroutine: the whole body, valid until the exchange ends. Counts against body_memory_limit_bytes.
     [[nodiscard]] Task<std::string_view> read_all();
 
+    // Fields that came behind a chunked body (RFC 9110 §6.5), in their order; valid until the exchange ends. Known when the
+    // body is complete: in a plain handler at once, in a coroutine when `read` has given its empty view; none before. They
+    // are no headers and never become any. What only a head can say is left out: Content-Length, Transfer-Encoding,
+    // Trailer, Host, Connection, Keep-Alive, TE, Upgrade, Expect.
+    // The first value of a field, without white space around it; a null view when there is none of that name.
+    [[nodiscard]] std::string_view trailer(std::string_view name) const;
+    [[nodiscard]] std::size_t trailer_count() const { return trailer_count_; }
+    [[nodiscard]] HeaderField trailer_at(std::size_t index) const { return trailers_[index]; }
+
     [[nodiscard]] const PeerAddress& peer() const { return peer_; }
 
 private:
@@ -90,6 +99,8 @@ private:
     Request(Arena& arena, Exchange& exchange) : arena_(arena), exchange_(exchange) {}
     // `base` is the head's first byte for now. False when the arena has no room.
     [[nodiscard]] bool add_field(const Field& field, const char* base);
+    // `lines`: so many checked lines, each with its CRLF, then an empty one; they live in the arena. False likewise.
+    [[nodiscard]] bool set_trailers(std::string_view lines, std::size_t count);
     // More than one field of that name has come.
     [[nodiscard]] bool repeated(HeaderName name) const {
         return (repeated_known_ >> static_cast<unsigned>(name) & 1) != 0;
@@ -106,6 +117,7 @@ private:
     Field* fields_ = inline_fields_.data();
     std::uint16_t field_count_ = 0;
     std::uint16_t field_capacity_ = kInlineFields;
+    std::uint16_t trailer_count_ = 0;
     Method method_ = Method::other;
     std::uint8_t minor_version_ = 1;
     std::array<std::uint16_t, kKnownHeaders> first_known_{};  // place of the first such field, plus one
@@ -118,6 +130,7 @@ private:
     PeerAddress peer_;
     HeaderField* parameters_ = nullptr;
     std::size_t parameter_count_ = 0;
+    HeaderField* trailers_ = nullptr;
 };
 
 // What `Request::read` gives to co_await.

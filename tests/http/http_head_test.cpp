@@ -102,6 +102,7 @@ TEST_CASE("versions") {
         {"ICE", with_line("SOURCE / ICE/1.0"), "400"},
         {"the preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"},
         {"half of that preface", "PRI * HTTP/2.0\r\nHost: t\r\n\r\n", "505"},
+        {"less than half of it", "PRI * HTTP/2.0\r\n\r\n", "505"},
     };
     run_cases(cases);
 }

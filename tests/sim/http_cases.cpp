@@ -6,7 +6,6 @@
 namespace penstock::test {
 namespace {
 
-void run_case(Engine& engine, const Case& expected);
 void check_end_of_waiting(Engine& engine, const Case& expected);
 
 }  // namespace
@@ -17,8 +16,6 @@ void run_cases(std::span<const Case> cases, Config config) {
         run_case(engine, expected);
     }
 }
-
-namespace {
 
 // Large streams are cut at fewer places: the work is their length times the number of cuts.
 void run_case(Engine& engine, const Case& expected) {
@@ -48,6 +45,8 @@ void run_case(Engine& engine, const Case& expected) {
     }
     engine.server.check_nothing_left();
 }
+
+namespace {
 
 void check_end_of_waiting(Engine& engine, const Case& expected) {
     sim::Peer peer = engine.world.connect(kPort);

@@ -45,4 +45,7 @@ inline Answer feed_cut(Engine& engine, std::string_view bytes, std::size_t at) {
     return feed(engine, pieces);
 }
 
+// A case against an engine that is there already; its router has "/letters", as case_router has.
+void run_case(Engine& engine, const Case& expected);
+
 }  // namespace penstock::test
