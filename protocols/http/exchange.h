@@ -94,10 +94,13 @@ public:
     [[nodiscard]] BodyStep next_piece();
     // No piece can be had now: `reader` is resumed when there is one, or the body ends.
     void wait_for_body(std::coroutine_handle<> reader);
+    // The coroutine that waits is destroyed, and its handler may go on without it.
+    void forget_body_reader();
     [[nodiscard]] bool waits_for_body() const;
     void resume_body_reader();
     // From here on the peer's time for the body runs.
     void begin_body_wait();
+    void end_body_wait();
     // The body cannot be had: the status to refuse with, or 0.
     [[nodiscard]] unsigned body_error() const { return body_error_; }
     void set_body_error(unsigned status) { body_error_ = static_cast<std::uint16_t>(status); }

@@ -81,9 +81,21 @@ void Exchange::begin_body_wait() {
 }
 
 void Exchange::resume_body_reader() {
+    end_body_wait();
+    continue_body_reader();
+}
+
+void Exchange::end_body_wait() {
     body_waited_ms_ += http_.reactor().now_ms() - body_wait_begin_ms_;
     body_time_runs_ = false;
-    continue_body_reader();
+}
+
+void Exchange::forget_body_reader() {
+    body_reader_ = nullptr;
+    end_body_wait();
+    if (connection_ != nullptr) {
+        http_.stop_arriving(*this);
+    }
 }
 
 // Only the time in which the server waits counts: a slow handler does not use up its client's.

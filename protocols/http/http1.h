@@ -53,6 +53,8 @@ public:
     static void close_file(int fd);
     // A handler waits for more of its request's body.
     void body_wanted(Exchange& exchange);
+    // Nothing of the request is waited for any longer.
+    void stop_arriving(Exchange& exchange);
     [[nodiscard]] bool output_is_full(Connection& connection) const;
     void end_for_time(Exchange& exchange);
     void log_about(Exchange& exchange, std::string_view text) const;
@@ -103,7 +105,6 @@ private:
 
     void refuse_unread(Connection& connection);
     void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);
-    void stop_arriving(Exchange& exchange);
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;

@@ -11,24 +11,6 @@ namespace penstock {
 
 namespace {
 
-// RFC 9110 §6.5.1 forbids more in trailers than this, but the rest does no harm: it is delivered apart, and whoever
-// asks for a trailer knows what it is. These describe a message's frame, its way or its connection: a program that
-// passes a request on, with its trailers behind its headers, would make another request of it.
-[[nodiscard]] bool is_for_heads_only(HeaderName name) {
-    switch (name) {
-        case HeaderName::content_length:
-        case HeaderName::transfer_encoding:
-        case HeaderName::trailer:
-        case HeaderName::host:
-        case HeaderName::connection:
-        case HeaderName::keep_alive:
-        case HeaderName::te:
-        case HeaderName::upgrade:
-        case HeaderName::expect: return true;
-        default: return false;
-    }
-}
-
 [[nodiscard]] std::string_view without_white(std::string_view text) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
     return text.substr(0, text.find_last_not_of(" \t") + 1);  // npos + 1 is 0
@@ -70,9 +52,21 @@ Task<std::string_view> Request::read_all() {
 
 bool BodyRead::await_ready() { return exchange_.next_piece() != Exchange::BodyStep::wait; }
 
-void BodyRead::await_suspend(std::coroutine_handle<> reader) { exchange_.wait_for_body(reader); }
+void BodyRead::await_suspend(std::coroutine_handle<> reader) {
+    waits_ = true;
+    exchange_.wait_for_body(reader);
+}
 
-std::string_view BodyRead::await_resume() { return exchange_.request().body(); }
+std::string_view BodyRead::await_resume() {
+    waits_ = false;
+    return exchange_.request().body();
+}
+
+BodyRead::~BodyRead() {
+    if (waits_) {
+        exchange_.forget_body_reader();
+    }
+}
 
 std::string_view Request::parameter(std::string_view name) const {
     for (std::size_t i = 0; i < parameter_count_; ++i) {

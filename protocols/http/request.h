@@ -137,12 +137,18 @@ private:
 class BodyRead {
 public:
     explicit BodyRead(Exchange& exchange) : exchange_(exchange) {}
+    // Only before it is awaited.
+    BodyRead(BodyRead&& other) noexcept : exchange_(other.exchange_) {}
+    BodyRead& operator=(BodyRead&&) = delete;
+    ~BodyRead();
+
     bool await_ready();
     void await_suspend(std::coroutine_handle<> reader);
     std::string_view await_resume();
 
 private:
     Exchange& exchange_;
+    bool waits_ = false;
 };
 
 }  // namespace penstock

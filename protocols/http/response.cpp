@@ -45,14 +45,22 @@ std::string_view Response::header(std::string_view name) const {
     return {};
 }
 
-// Whether it is to be written as it stands; says what is wrong otherwise.
-bool Response::accept_field(std::string_view name, std::string_view value) {
+// Says what is wrong otherwise.
+bool Response::is_valid_field(std::string_view name, std::string_view value) {
     if (!is_token(name)) {
         fail("a field name is a token (RFC 9110 section 5.1), not", name);
         return false;
     }
     if (!is_field_text(value)) {
         fail("the value holds a line break or another control character, field", name);
+        return false;
+    }
+    return true;
+}
+
+// Whether it is to be written as it stands.
+bool Response::accept_field(std::string_view name, std::string_view value) {
+    if (!is_valid_field(name, value)) {
         return false;
     }
     switch (find_header_name(name)) {

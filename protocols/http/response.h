@@ -77,7 +77,7 @@ public:
     // never from within this call. `bytes` must live until then. One write at a time. It is dropped when the client leaves or
     // takes no body. A body that nobody goes on to write, and none that is deferred, is ended.
     void write(std::string_view bytes, std::function<void()> on_written);
-    // A field behind a chunked body (RFC 9110 §6.5); dropped where the body is not chunked.
+    // A field behind a chunked body (RFC 9110 §6.5), in the order of the calls; dropped where the body is not chunked.
     Response& trailer(std::string_view name, std::string_view value);
     // Ends a body written piece by piece; the end of the coroutine does it as well.
     void end();
@@ -109,6 +109,7 @@ private:
     };
 
     explicit Response(Exchange& exchange) : exchange_(exchange) {}
+    [[nodiscard]] bool is_valid_field(std::string_view name, std::string_view value);
     [[nodiscard]] bool accept_field(std::string_view name, std::string_view value);
     enum class Stream : std::uint8_t { none, open, ended };
 

@@ -66,10 +66,17 @@ std::string_view Response::write_some(std::string_view bytes) {
 }
 
 Response& Response::trailer(std::string_view name, std::string_view value) {
-    if (accept_field(name, value)) {
-        if (Field* const field = make_field(name, value)) {
-            field->next = std::exchange(first_trailer_, field);
+    if (!is_valid_field(name, value)) {
+        return *this;
+    }
+    if (is_for_heads_only(find_header_name(name))) {
+        fail("this field means nothing behind a body, leave it out:", name);
+    } else if (Field* const field = make_field(name, value)) {
+        Field** link = &first_trailer_;
+        while (*link != nullptr) {
+            link = &(*link)->next;
         }
+        *link = field;
     }
     return *this;
 }

@@ -291,6 +291,21 @@ std::string_view method_name(Method method) {
     return kMethodNames[static_cast<std::size_t>(method)];
 }
 
+bool is_for_heads_only(HeaderName name) {
+    switch (name) {
+        case HeaderName::content_length:
+        case HeaderName::transfer_encoding:
+        case HeaderName::trailer:
+        case HeaderName::host:
+        case HeaderName::connection:
+        case HeaderName::keep_alive:
+        case HeaderName::te:
+        case HeaderName::upgrade:
+        case HeaderName::expect: return true;
+        default: return false;
+    }
+}
+
 HeaderName find_header_name(std::string_view name) {
     if (name.size() < kShortestName || name.size() > kLongestName) {
         return HeaderName::unknown;

@@ -60,6 +60,10 @@ inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(HeaderName
 
 // Any letter case. `unknown` when it is none of the above. One table look-up and one comparison.
 [[nodiscard]] HeaderName find_header_name(std::string_view name);
+// It describes a message's frame, its way or its connection, so it means nothing in a trailer (RFC 9110 §6.5.1, which forbids
+// more; the rest does no harm there): a program that passes a message on, with its trailers behind its headers, would make
+// another message of it.
+[[nodiscard]] bool is_for_heads_only(HeaderName name);
 // In the usual letter case: "Content-Type". "" for `unknown`.
 [[nodiscard]] std::string_view header_name(HeaderName name);
 

@@ -241,6 +241,27 @@ TEST_CASE("HEAD of a streamed response has its head alone") {
     CHECK(body_of(engine.exchange(peer, get("/ok"))) == "ok");
 }
 
+TEST_CASE("trailers leave in the order in which they were set, and none that would be another message's business") {
+    Router router;
+    router.get("/two", [](Request&, Response& response) -> Task<void> {
+        response.trailer("X-First", "1");
+        co_await response.write("body");
+        response.trailer("X-Second", "2").trailer("Content-Type", "text/html");
+    });
+    router.get("/bad/:name", [](Request& request, Response& response) -> Task<void> {
+        response.trailer(request.parameter("name"), "close");
+        co_await response.write("body");
+    });
+    Engine engine(router);
+    const std::string answer = engine.ask(get("/two"));
+    CHECK(answer.ends_with("0\r\nX-First: 1\r\nX-Second: 2\r\nContent-Type: text/html\r\n\r\n"));
+    CHECK(answer.find("Content-Type: text/plain") != std::string::npos);  // the head has its own
+    for (const char* name : {"Content-Length", "transfer-encoding", "Connection", "Host", "a%20b"}) {
+        CAPTURE(std::string(name));
+        CHECK(status_of(engine.ask(get("/bad/" + std::string(name)))) == 500);
+    }
+}
+
 TEST_CASE("a writer that never ends, for a client that takes no body, ends by itself") {
     int destroyed = 0;
     struct Witness {

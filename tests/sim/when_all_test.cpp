@@ -57,6 +57,33 @@ Router everything_router(int* present, int* resumed) {
 
 }  // namespace
 
+TEST_CASE("a task that reads may be dropped while its handler goes on") {
+    Router router;
+    router.post("/", [](Request& request, Response& response) -> Task<void> {
+        {
+            const Task<std::string_view> dropped = request.read_all();
+            co_await sleep_ms(10);
+        }
+        co_await sleep_ms(100'000);  // longer than a body may take, which nobody waits for any more
+        response.send(co_await request.read_all());
+    });
+    Engine engine(router);
+    sim::Peer peer = engine.world.connect(kPort);
+    engine.exchange(peer, post("/", "ab", 4));
+    engine.server.advance(10);
+    engine.exchange(peer, "cd");
+    engine.server.advance(100'000);
+    CHECK(status_of(peer.received()) == 200);
+    CHECK(body_of(peer.take_received()) == "cd");
+    sim::Peer leaves = engine.world.connect(kPort);
+    engine.exchange(leaves, post("/", "ab", 4));
+    leaves.reset();
+    engine.server.settle();
+    peer.close();
+    engine.server.settle();
+    engine.server.check_nothing_left();
+}
+
 TEST_CASE("a sleep, a function and a body are awaited at once, whichever ends last") {
     for (const int last : {0, 1, 2}) {
         CAPTURE(last);
