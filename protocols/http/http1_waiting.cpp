@@ -114,7 +114,7 @@ void Http1::end_for_time(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     if (connection.is_open()) {
         reactor().count().timeouts.add();
-        give_way(exchange, exchange.message_complete ? 503 : 408);
+        give_way(exchange, exchange.in_arriving_list ? 408 : 503);  // who is waited for
         connection.flush_later();
     }
 }

@@ -30,7 +30,7 @@ void RouteTableBuilder::add(std::optional<Method> method, std::string pattern, c
     if (method && place >= kRoutableMethods) {
         const std::string_view name = method_name(*method);
         report("a route for " + std::string(name.empty() ? "Method::other" : name) + " at " +
-               quoted(pattern) + ": no route can name this method; use `any`");
+               quoted(pattern) + ": no route can have this method, and neither can `any`");
         return;
     }
     const std::string label = label_of(place, pattern);
@@ -156,7 +156,8 @@ bool is_missing(const Handler& handler) {
     return !handler.plain && !handler.task;
 }
 
-// HEAD falls to GET, and whatever is left to `any`.
+// HEAD falls to GET, and whatever is left to `any`. TRACE would let a script read what its browser sends, so nothing takes
+// it (RFC 9110 §9.3.8).
 void complete(RouteEndpoint& endpoint) {
     constexpr auto kGet = static_cast<std::size_t>(Method::get);
     constexpr auto kHead = static_cast<std::size_t>(Method::head);
@@ -171,6 +172,7 @@ void complete(RouteEndpoint& endpoint) {
             endpoint.methods |= static_cast<std::uint8_t>(1u << method);
         }
     }
+    endpoint.routes[RouteEndpoint::kAny] = nullptr;
 }
 
 // OPTIONS is answered for every path that exists.

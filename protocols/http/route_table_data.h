@@ -23,8 +23,8 @@ struct StoredRoute {
 
 // All routes of one pattern, parameter names left aside.
 struct RouteEndpoint {
-    // Where a method's route stands. Behind the routable methods: what `any` gave, for the methods that no
-    // route can name.
+    // Where a method's route stands. Behind the routable methods: what `any` gave, while the table is built; then
+    // nothing, for the methods that no route can have.
     static constexpr std::size_t kAny = kRoutableMethods;
 
     std::array<const StoredRoute*, kRoutableMethods + 1> routes{};

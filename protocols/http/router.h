@@ -83,7 +83,7 @@ public:
     Router& del(std::string_view pattern, Handler handler, RouteOptions options = {});
     Router& patch(std::string_view pattern, Handler handler, RouteOptions options = {});
     Router& options(std::string_view pattern, Handler handler, RouteOptions options = {});
-    Router& any(std::string_view pattern, Handler handler, RouteOptions options = {});  // every method that has no route of its own
+    Router& any(std::string_view pattern, Handler handler, RouteOptions options = {});  // every method that has no route of its own, but TRACE
     Router& route(Method method, std::string_view pattern, Handler handler, RouteOptions options = {});
 
     // Routes added through the group get the prefix, and the middleware of this router and of the group, outer

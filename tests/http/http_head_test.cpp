@@ -126,6 +126,8 @@ TEST_CASE("methods") {
         {"NUL", with_line(std::string_view("GE\0T / HTTP/1.1", 15)), "400"},
         {"obs-text", with_line("G\xc4T / HTTP/1.1"), "400"},
         {"CONNECT", with_line("CONNECT t:443 HTTP/1.1"), "501"},
+        {"TRACE, which `any` does not take", with_line("TRACE /echo HTTP/1.1"), "405", Ending::stays,
+         "\r\nAllow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS"},
         {"TRACE, which no route can have", with_line("TRACE / HTTP/1.1"), "405", Ending::stays,
          "\r\nAllow: GET, HEAD, OPTIONS"},
     };
