@@ -16,7 +16,9 @@ void Sleep::await_suspend(std::coroutine_handle<> handle) {
     static_assert(sizeof(Alarm) <= sizeof(alarm_) && alignof(Alarm) <= 8);
     Reactor* const reactor = Reactor::current();
     owner_ = current_owner();
-    ensure(reactor != nullptr && owner_ != nullptr, "sleep: awaited outside of a task that a reactor runs");
+    if (reactor == nullptr || owner_ == nullptr) {
+        throw std::logic_error("sleep: awaited outside of a task that a reactor runs");
+    }
     reactor_ = reactor;
     handle_ = handle;
     auto* const alarm = ::new (static_cast<void*>(alarm_)) Alarm;
@@ -50,7 +52,9 @@ Sleep::~Sleep() {
 bool start_offload(std::shared_ptr<OffloadJob> job) {
     Reactor* const reactor = Reactor::current();
     TaskOwner* const owner = current_owner();
-    ensure(reactor != nullptr && owner != nullptr, "offload: awaited outside of a task that a reactor runs");
+    if (reactor == nullptr || owner == nullptr) {
+        throw std::logic_error("offload: awaited outside of a task that a reactor runs");
+    }
     const bool started = reactor->try_offload(
         Message([job] { job->run(); }),
         Message([owner, job] { owner->resume_pinned(std::exchange(job->waiter, nullptr)); }));

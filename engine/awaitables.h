@@ -9,6 +9,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -130,20 +131,55 @@ private:
     bool started_ = false;
 };
 
+// A function with its arguments, for one call.
+template <class Function, class... Arguments>
+class BoundCall {
+public:
+    template <class Given, class... GivenArguments>
+    explicit BoundCall(Given&& function, GivenArguments&&... arguments)
+        : function_(std::forward<Given>(function)), arguments_(std::forward<GivenArguments>(arguments)...) {}
+    decltype(auto) operator()() { return std::apply(std::move(function_), std::move(arguments_)); }
+
+private:
+    Function function_;
+    std::tuple<Arguments...> arguments_;
+};
+
+// An object made for the call, of a type that must be destroyed, may be a lambda with such captures; one that has a name is
+// copied, and that is well.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14
+template <class Given>
+inline constexpr bool is_safe_in_co_await =
+    std::is_lvalue_reference_v<Given> || std::is_trivially_destructible_v<std::remove_reference_t<Given>>;
+#else
+template <class Given>
+inline constexpr bool is_safe_in_co_await = true;
+#endif
+
 }  // namespace task_detail
 
 // Continues after at least `delay_ms` milliseconds, on the same reactor.
 [[nodiscard]] inline task_detail::Sleep sleep_ms(std::uint32_t delay_ms) { return task_detail::Sleep(delay_ms); }
 
-// Runs `function()` on a thread of the offload pool and continues here with what it returned, or rethrows what it
-// threw. Throws Overloaded, with nothing run, when the reactor has offload_limit functions under way already, and
+// Runs `function(arguments...)` on a thread of the offload pool and continues here with what it returned, or rethrows what it
+// threw. Arguments are moved or copied in, as std::thread does it. Throws Overloaded, with nothing run, when the reactor has offload_limit functions under way already, and
 // std::bad_alloc without memory. The function must not touch request or response: they belong to the reactor's thread. It
 // may refer to locals of the task that awaits it, and to what views of the request point at: if the peer leaves meanwhile,
 // all of that stays until the function ends. Not so when a task that offloads is started and then dropped without being
 // awaited: a function in such a task must own what it uses. Several are awaited together by `when_all`, which drops none.
-template <class Function>
-[[nodiscard]] task_detail::Offload<std::decay_t<Function>> offload(Function&& function) {
-    return task_detail::Offload<std::decay_t<Function>>(std::in_place, std::forward<Function>(function));
+template <class Function, class... Arguments>
+[[nodiscard]] auto offload(Function&& function, Arguments&&... arguments) {
+    static_assert(task_detail::is_safe_in_co_await<Function>,
+                  "GCC before 14 destroys what a lambda captures twice when the lambda is written inside a co_await "
+                  "expression: give it as arguments instead, offload([](std::string name) { ... }, name), or capture by "
+                  "reference");
+    if constexpr (sizeof...(Arguments) == 0) {
+        return task_detail::Offload<std::decay_t<Function>>(std::in_place, std::forward<Function>(function));
+    } else {
+        using Call = task_detail::BoundCall<std::decay_t<Function>, std::decay_t<Arguments>...>;
+        return task_detail::Offload<Call>(
+            std::in_place, Call(std::forward<Function>(function), std::forward<Arguments>(arguments)...));
+    }
 }
 
 }  // namespace penstock

@@ -35,7 +35,7 @@ constexpr std::int64_t kMostSlots = 1 << 24;
 constexpr std::int64_t kMostMessages = 1 << 20;
 // "a:" and its line end: a head that fits a block cannot have more fields than this.
 constexpr std::int64_t kMostHeaders = kIoBlockBytes / 4;
-// A browser's smallest head.
+// A request line, Host and a few fields: less would refuse everybody.
 constexpr std::int64_t kLeastHeadBytes = 256;
 // What "GET  HTTP/1.1", its line end and the empty line leave of a block.
 constexpr std::int64_t kMostTargetBytes = kIoBlockBytes - 17;

@@ -123,6 +123,9 @@ void Connection::flush() {
 // What an earlier flush had to leave.
 void Connection::flush_leftover() {
     const std::uint64_t taken_bytes = send_some();
+    if (output_blocked()) {
+        put_off_write_deadline(taken_bytes);
+    }
     if (state_ == ConnectionState::open && taken_bytes > 0) {
         protocol_->on_drained(*this);
     }
@@ -156,7 +159,7 @@ std::uint64_t Connection::send_some() {
         }
     }
     if (!output_.empty()) {
-        arm_write_deadline(taken_bytes);
+        tighten_deadline_in(reactor().config().write_timeout_ms);
     } else if (state_ == ConnectionState::closing) {
         end_output();
     }
@@ -186,16 +189,11 @@ IoResult Connection::send_front(bool* cut_short) {
     return sent;
 }
 
-// The peer must take something within the time, and what it takes puts the end of it off. An earlier deadline that the
-// protocol has set stays; when the peer has taken something the protocol has its say again (on_drained).
-void Connection::arm_write_deadline(std::uint64_t taken_bytes) {
+// The peer must take something of what waits within the write timeout, and what it takes puts the end of that off. While the
+// protocol has a say it looks at the deadline again (on_drained), which may be one of its own.
+void Connection::put_off_write_deadline(std::uint64_t taken_bytes) {
     const Config& config = reactor().config();
-    const std::uint32_t left = deadline_left_ms();
-    if (taken_bytes == 0 || left == 0) {
-        tighten_deadline_in(config.write_timeout_ms);
-        return;
-    }
-    const std::uint64_t allowed = left + taken_bytes * 1000 / config.write_rate_min_bytes_per_s;
+    const std::uint64_t allowed = deadline_left_ms() + taken_bytes * 1000 / config.write_rate_min_bytes_per_s;
     set_deadline_in(static_cast<std::uint32_t>(std::min<std::uint64_t>(allowed, config.write_timeout_ms)));
 }
 

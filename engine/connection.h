@@ -144,7 +144,7 @@ private:
     [[nodiscard]] bool prepare_room();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
-    void arm_write_deadline(std::uint64_t taken_bytes);
+    void put_off_write_deadline(std::uint64_t taken_bytes);
     void end_output();
     void discard_some();
     void give_back_input();

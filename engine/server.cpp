@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <mutex>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 
@@ -280,7 +281,7 @@ void Server::State::wait_for(platform::StopSignals& signals) {
     waiter.store(nullptr);
 }
 
-int Server::run() {
+int Server::run(const std::function<void()>& ready) {
     platform::StopSignals signals;  // before anything can be seen of the server, and so be told to end
     if (!state_->config.log) {
         state_->config.log = [](LogLevel level, std::string_view line) {
@@ -292,6 +293,9 @@ int Server::run() {
     if (const auto started = start(); !started.ok()) {
         std::fprintf(stderr, "%s\n", started.error().message.c_str());
         return 1;
+    }
+    if (ready) {
+        ready();
     }
     state_->wait_for(signals);
     return 0;
@@ -332,6 +336,14 @@ bool Server::post(unsigned reactor, std::function<void()> function) {
             state->log(LogLevel::error, "a posted function threw something that is no std::exception");
         }
     }));
+}
+
+unsigned current_reactor() {
+    const Reactor* const reactor = Reactor::current();
+    if (reactor == nullptr) {
+        throw std::logic_error("current_reactor: called off a reactor's thread");
+    }
+    return reactor->number();
 }
 
 }  // namespace penstock

@@ -63,7 +63,8 @@ public:
     void wait_for_signal(const std::function<void()>& ready = {});
     // All of it: start, wait_for_signal. Returns the program's exit status: 0, or 1 with a line on stderr when it could not
     // start. Without a `Config::log`, warnings and errors go to stderr.
-    [[nodiscard]] int run();
+    // `ready` is called when it serves, for what a program does with a running server (`post`, a Timer).
+    [[nodiscard]] int run(const std::function<void()>& ready = {});
 
     // The port that the `listener`-th listener is bound to, counted from 0; 0 before `start` and for Unix sockets. Any
     // thread.
@@ -81,5 +82,9 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+// The number of the reactor whose thread calls, as `Server::post` takes it: in handlers and their callbacks, posted functions
+// and Timers. Throws std::logic_error elsewhere.
+[[nodiscard]] unsigned current_reactor();
 
 }  // namespace penstock

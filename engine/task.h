@@ -8,8 +8,9 @@
 //     }
 //
 // A Task belongs to whoever holds the object; destroying it destroys the suspended frame, running the
-// destructors of its locals (and with them what it awaits). So when a peer leaves, its handler simply ends at its
-// suspension point. Only the thread of the reactor that started it may touch it.
+// destructors of its locals (and with them what it awaits). So when a peer is gone, its handler simply ends at its
+// suspension point: gone by a reset, or by not taking what is written. One that has only finished sending still gets its
+// answer. Only the thread of the reactor that started it may touch it.
 //
 // The frame of a request's own handler lies in the exchange's arena; frames of tasks it awaits come from the
 // heap, since a long-lived handler may await any number of them.

@@ -37,8 +37,8 @@ public:
     virtual bool begin_response(Exchange& exchange, std::uint64_t length) = 0;
     // As much of `bytes` as the output has room for; returns how many.
     virtual std::size_t write_piece(Exchange& exchange, std::string_view bytes) = 0;
-    // `trailers`: whole lines, empty without any.
-    virtual void end_response(Exchange& exchange, std::string_view trailers) = 0;
+    // Of a chunked body, with the trailers that were set.
+    virtual void end_response(Exchange& exchange) = 0;
 
 protected:
     ~Codec() = default;

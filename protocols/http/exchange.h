@@ -9,6 +9,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -29,6 +30,7 @@ class ResponseWrite;
 struct Alarm;
 struct Callbacks;
 struct Route;
+struct RouteOptions;
 
 //   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
 //     └──────────────────────message complete, refused─────────────────────────►┘
@@ -58,6 +60,8 @@ public:
     [[nodiscard]] std::string_view route_name() const;
 
     [[nodiscard]] ExchangeState state() const { return state_; }
+    // Of the reactor's clock: when its first byte was there.
+    [[nodiscard]] std::uint32_t begin_ms() const { return begin_ms_; }
     void change_state(ExchangeState to);
     [[nodiscard]] bool arriving() const { return state_ <= ExchangeState::body; }
 
@@ -120,29 +124,32 @@ public:
     [[nodiscard]] ResponseWrite* writer() const { return writer_; }
     [[nodiscard]] bool output_is_full() const;
     [[nodiscard]] bool is_connected() const;
-    // Nobody takes what the handler writes: its coroutine ends where it is.
-    void end_task_later();
-    [[nodiscard]] bool task_is_to_end() const { return task_is_to_end_; }
+    // Nobody takes what the handler writes: it ends where it is.
+    void end_handler_later();
     // To the codec, unless the connection has gone.
     [[nodiscard]] bool begin_response(std::uint64_t length);
     [[nodiscard]] std::size_t write_piece(std::string_view bytes);
-    void end_response(std::string_view trailers);
+    void end_response();
 
     // ---- A plain handler that goes on after it has returned ----
 
     [[nodiscard]] DeferredResponse defer();
     void call_with_piece(std::function<void(std::string_view)> function);
     void call_when_written(std::string_view bytes, std::function<void()> function);
+    void call_when_written(std::string&& bytes, std::function<void()> function);
+    // A write waits for room, with bytes that have not found any.
+    [[nodiscard]] bool has_unwritten_bytes() const;
     void call_on_abort(std::function<void()> function);
     // A callback was asked for, or an answer given, perhaps from outside of the handler.
     void notice_change();
-    [[nodiscard]] bool callbacks_due() const;
+    // What Http1 is to do when the connection has its turn by the ready list.
+    enum class Attention : std::uint8_t { none, callbacks, end };
+    [[nodiscard]] Attention attention() const { return attention_; }
     // Runs the callbacks whose time has come.
     void run_callbacks();
     // A posted function has the answer.
     void run_deferred(const std::function<void(Response&)>& function);
-    // The piece that the handler waits for is there, or the room.
-    void continue_body_reader();
+    // The room that the handler waits for is there.
     void continue_writer(std::coroutine_handle<> writer);
     // Tells the handler that its answer did not get through, where it asked for that.
     void run_abort_callback();
@@ -157,7 +164,7 @@ public:
     // Starts and continues the handler's coroutine.
     void start_task();
     [[nodiscard]] bool has_task() const { return static_cast<bool>(task_); }
-    [[nodiscard]] Task<void>& task() { return task_; }
+    [[nodiscard]] std::exception_ptr task_exception() const { return task_.exception(); }
     void resume(std::coroutine_handle<> handle) override;
     void pin() override { ++pins_; }
     [[nodiscard]] bool pinned() const { return pins_ != 0; }
@@ -180,7 +187,6 @@ public:
     Exchange* arriving_previous = nullptr;
     bool in_arriving_list = false;
     std::uint64_t arrival = 0;  // Reactor::number_arrival
-    std::uint32_t phase_deadline_ms = 0;
     // While it arrives: when the peer must have taken some of the output that waits, if any does.
     std::optional<std::uint32_t> write_deadline_ms;
     // What the path's other methods are, where no route was found.
@@ -200,6 +206,7 @@ private:
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] const RouteOptions& route_options() const;
     [[nodiscard]] bool may_lack_length() const;
     [[nodiscard]] unsigned start_request_time(std::uint32_t limit_ms);
     void stop_request_time();
@@ -207,13 +214,12 @@ private:
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
     Callbacks& make_callbacks();
+    Callbacks& start_write(std::function<void()> function);
     void destroy_callbacks();
     [[nodiscard]] bool read_for_callback();
     [[nodiscard]] bool write_for_callback();
     void give_piece(std::string_view piece);
     void finish_write();
-    template <class Function>
-    void call(const Function& function);
 
     Arena arena_;
     Http1& http_;
@@ -236,9 +242,8 @@ private:
     std::uint32_t body_waited_ms_ = 0;
     std::uint16_t body_error_ = 0;
     bool body_time_runs_ = false;
-    bool task_is_to_end_ = false;
+    Attention attention_ = Attention::none;
     bool in_callback_ = false;
-    bool aborted_ = false;  // the handler was dropped before its answer was complete
     std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
     std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
     std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange

@@ -1,6 +1,7 @@
 // The part of an Exchange that serves plain handlers which go on after they have returned: by callbacks, or by a response
 // that comes from elsewhere.
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "penstock/engine/connection.h"
@@ -42,17 +43,38 @@ DeferredResponse Exchange::defer() {
 
 void Exchange::call_with_piece(std::function<void(std::string_view)> function) {
     Callbacks& callbacks = make_callbacks();
-    ensure(!callbacks.on_piece && !body_reader_, "request.read: called while another read of this request waits");
+    if (callbacks.on_piece || body_reader_) {
+        throw std::logic_error("request.read: called while another read of this request waits");
+    }
     callbacks.on_piece = std::move(function);
     notice_change();
 }
 
+// As much as there is room for is written now, so that a handler may end the body right behind its last piece.
 void Exchange::call_when_written(std::string_view bytes, std::function<void()> function) {
-    Callbacks& callbacks = make_callbacks();
-    ensure(!callbacks.write && writer_ == nullptr, "response.write: called while another write of this response waits");
-    callbacks.write.emplace(response_, bytes);
-    callbacks.on_written = std::move(function);
+    start_write(std::move(function)).write.emplace(response_, response_.write_some(bytes));
     notice_change();
+}
+
+void Exchange::call_when_written(std::string&& bytes, std::function<void()> function) {
+    Callbacks& callbacks = start_write(std::move(function));
+    callbacks.bytes = std::move(bytes);
+    callbacks.write.emplace(response_, response_.write_some(callbacks.bytes));
+    notice_change();
+}
+
+Callbacks& Exchange::start_write(std::function<void()> function) {
+    Callbacks& callbacks = make_callbacks();
+    if (callbacks.write || writer_ != nullptr) {
+        throw std::logic_error("response.write: called while another write of this response waits");
+    }
+    callbacks.on_written = std::move(function);
+    return callbacks;
+}
+
+bool Exchange::has_unwritten_bytes() const {
+    return (writer_ != nullptr && !writer_->rest_.empty()) ||
+           (callbacks_ != nullptr && callbacks_->write && !callbacks_->write->rest_.empty());
 }
 
 void Exchange::call_on_abort(std::function<void()> function) { make_callbacks().on_abort = std::move(function); }
@@ -60,13 +82,11 @@ void Exchange::call_on_abort(std::function<void()> function) { make_callbacks().
 // From a handler or a callback nothing is to be done: Http1 looks at what they have left. From elsewhere (a timer, a posted
 // function) the connection has its turn by the ready list, so that nothing ends under the caller's feet.
 void Exchange::notice_change() {
-    if (callbacks_ != nullptr && !in_callback_ && connection_ != nullptr) {
-        callbacks_->due = true;
+    if (callbacks_ != nullptr && !in_callback_ && connection_ != nullptr && attention_ == Attention::none) {
+        attention_ = Attention::callbacks;
         connection_->resume_reading();
     }
 }
-
-bool Exchange::callbacks_due() const { return callbacks_ != nullptr && callbacks_->due; }
 
 bool Exchange::waits_for_body() const {
     return body_reader_ || (callbacks_ != nullptr && callbacks_->waits_for_piece);
@@ -84,7 +104,9 @@ void Exchange::run_callbacks() {
     if (callbacks_ == nullptr) {
         return;
     }
-    callbacks_->due = false;
+    if (attention_ == Attention::callbacks) {
+        attention_ = Attention::none;
+    }
     for (int calls = 0; is_connected() && !response_.complete(); ++calls) {
         if (calls == kCallbacksPerTurn) {
             notice_change();  // others have waited for long enough
@@ -102,7 +124,7 @@ bool Exchange::read_for_callback() {
         return false;
     }
     if (!streams_body()) {
-        give_piece({});  // the handler was called with the whole body
+        give_piece(std::exchange(callbacks_->body_given, true) ? std::string_view() : request_.body_);
         return true;
     }
     if (next_piece() == BodyStep::wait) {
@@ -117,7 +139,7 @@ bool Exchange::read_for_callback() {
 
 void Exchange::give_piece(std::string_view piece) {
     const auto function = std::exchange(callbacks_->on_piece, nullptr);
-    call([&] { function(piece); });
+    http_.call(*this, [&] { function(piece); });
 }
 
 bool Exchange::write_for_callback() {
@@ -139,30 +161,9 @@ bool Exchange::write_for_callback() {
 
 void Exchange::finish_write() {
     callbacks_->write.reset();
-    const auto function = std::exchange(callbacks_->on_written, nullptr);
-    call(function);
-}
-
-template <class Function>
-void Exchange::call(const Function& function) {
-    in_callback_ = true;
-    const unsigned thrown = http_.guard(*this, function);
-    in_callback_ = false;
-    if (thrown != 0) {
-        drop_handler();
-        http_.answer_for_thrown(*this, thrown);
+    if (const auto function = std::exchange(callbacks_->on_written, nullptr)) {
+        http_.call(*this, function);
     }
-}
-
-void Exchange::continue_body_reader() {
-    if (body_reader_) {
-        resume(std::exchange(body_reader_, nullptr));
-        return;
-    }
-    callbacks_->waits_for_piece = false;
-    give_piece(request_.body_);
-    run_callbacks();
-    http_.handler_advanced(*this);
 }
 
 void Exchange::continue_writer(std::coroutine_handle<> writer) {
@@ -170,14 +171,14 @@ void Exchange::continue_writer(std::coroutine_handle<> writer) {
         resume(writer);
         return;
     }
-    finish_write();
-    run_callbacks();
+    if (is_connected()) {  // it may have been closed for want of memory
+        finish_write();
+    }
     http_.handler_advanced(*this);
 }
 
 void Exchange::run_deferred(const std::function<void(Response&)>& function) {
-    call([&] { function(response_); });
-    run_callbacks();
+    http_.call(*this, [&] { function(response_); });
     http_.handler_advanced(*this);
 }
 
@@ -186,7 +187,7 @@ void Exchange::drop_handler() {
         task_.reset();
     }
     if (callbacks_ != nullptr) {
-        aborted_ = !response_.complete();
+        callbacks_->aborted = !response_.complete();
         callbacks_->on_piece = nullptr;
         callbacks_->on_written = nullptr;
         callbacks_->write.reset();
@@ -195,11 +196,9 @@ void Exchange::drop_handler() {
 }
 
 void Exchange::run_abort_callback() {
-    if (callbacks_ != nullptr && callbacks_->on_abort && (aborted_ || !response_.complete())) {
+    if (callbacks_ != nullptr && callbacks_->on_abort && (callbacks_->aborted || !response_.complete())) {
         const auto function = std::exchange(callbacks_->on_abort, nullptr);
-        in_callback_ = true;
-        http_.guard(*this, function);
-        in_callback_ = false;
+        (void)http_.guard(*this, function);
     }
 }
 

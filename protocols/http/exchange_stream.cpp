@@ -1,30 +1,16 @@
 // The part of an Exchange that serves handlers which read their request's body piece by piece.
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "penstock/engine/connection.h"
-#include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/callbacks.h"
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/http1.h"
 #include "penstock/protocols/http/route_table.h"
 
 namespace penstock {
-
-std::uint64_t Exchange::body_limit_bytes() const {
-    const std::uint64_t own = route_ != nullptr ? route_->handler.options.body_limit_bytes : 0;
-    return own != 0 ? own : http_.reactor().config().body_limit_bytes;
-}
-
-std::uint32_t Exchange::body_timeout_ms() const {
-    const std::uint32_t own = route_ != nullptr ? route_->handler.options.body_timeout_ms : 0;
-    return own != 0 ? own : http_.reactor().config().body_timeout_ms;
-}
-
-std::uint32_t Exchange::body_rate_min_bytes_per_s() const {
-    const std::uint32_t own = route_ != nullptr ? route_->handler.options.body_rate_min_bytes_per_s : 0;
-    return own != 0 ? own : http_.reactor().config().body_rate_min_bytes_per_s;
-}
 
 bool Exchange::streams_body() const {
     return route_ != nullptr && (route_->handler.task || route_->handler.options.stream_body);
@@ -43,7 +29,6 @@ Exchange::BodyStep Exchange::next_piece() {
         body_error_ = static_cast<std::uint16_t>(parser_.error_status());
         return BodyStep::wait;
     }
-    message_complete = outcome == Http1Parser::Outcome::complete;
     if (!request_.body_.empty()) {
         return BodyStep::piece;
     }
@@ -69,7 +54,9 @@ void Exchange::let_go_of_piece() {
 }
 
 void Exchange::wait_for_body(std::coroutine_handle<> reader) {
-    ensure(!waits_for_body(), "request.read: awaited while another read of this request waits");
+    if (waits_for_body()) {
+        throw std::logic_error("request.read: awaited while another read of this request waits");
+    }
     body_reader_ = reader;
     begin_body_wait();
     http_.body_wanted(*this);
@@ -82,7 +69,13 @@ void Exchange::begin_body_wait() {
 
 void Exchange::resume_body_reader() {
     end_body_wait();
-    continue_body_reader();
+    if (body_reader_) {
+        resume(std::exchange(body_reader_, nullptr));
+        return;
+    }
+    callbacks_->waits_for_piece = false;
+    give_piece(request_.body_);
+    http_.handler_advanced(*this);
 }
 
 void Exchange::end_body_wait() {
@@ -119,7 +112,9 @@ unsigned Exchange::keep_piece(std::string_view piece) {
 // ---- Writing -------------------------------------------------------------------------------------------
 
 void Exchange::wait_for_room(ResponseWrite* writer) {
-    ensure(writer == nullptr || writer_ == nullptr, "response.write: awaited while another write of this response waits");
+    if (writer != nullptr && writer_ != nullptr) {
+        throw std::logic_error("response.write: awaited while another write of this response waits");
+    }
     writer_ = writer;
     if (writer != nullptr && connection_ != nullptr) {
         connection_->want_room();
@@ -130,8 +125,8 @@ bool Exchange::output_is_full() const { return connection_ != nullptr && http_.o
 
 bool Exchange::is_connected() const { return connection_ != nullptr && connection_->is_open(); }
 
-void Exchange::end_task_later() {
-    task_is_to_end_ = true;
+void Exchange::end_handler_later() {
+    attention_ = Attention::end;
     if (connection_ != nullptr) {
         connection_->resume_reading();  // by way of on_input; of a connection that has gone on_close takes care
     }
@@ -145,9 +140,9 @@ std::size_t Exchange::write_piece(std::string_view bytes) {
     return is_connected() ? http_.write_piece(*this, bytes) : bytes.size();
 }
 
-void Exchange::end_response(std::string_view trailers) {
+void Exchange::end_response() {
     if (is_connected()) {
-        http_.end_response(*this, trailers);
+        http_.end_response(*this);
     }
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "penstock/engine/reactor.h"
-#include "penstock/platform/net.h"
 #include "penstock/protocols/http/response_head.h"
 #include "penstock/protocols/http/route_table.h"
 
@@ -53,15 +52,14 @@ void Http1::take_up_requests(Connection& connection) {
             connection.set_session(exchange);
             connection.count_message();
         }
-        if (exchange->task_is_to_end()) {
-            end_unwanted_task(*exchange);
+        if (exchange->attention() == Exchange::Attention::end) {
+            end_unwanted_handler(*exchange);
             continue;
         }
-        if (exchange->callbacks_due()) {
-            exchange->run_callbacks();
+        if (exchange->attention() == Exchange::Attention::callbacks) {
             handler_advanced(*exchange);
             exchange = exchange_of(connection);
-            if (exchange == nullptr || exchange->callbacks_due() || !connection.is_open()) {
+            if (exchange == nullptr || exchange->attention() != Exchange::Attention::none || !connection.is_open()) {
                 break;
             }
         }
@@ -79,9 +77,9 @@ void Http1::take_up_requests(Connection& connection) {
 bool Http1::advance(Exchange& exchange) {
     switch (exchange.parse()) {
         case Http1Parser::Outcome::need_more: return wait_for_more(exchange);
-        case Http1Parser::Outcome::failed: refuse(exchange, exchange.parser().error_status()); return true;
-        case Http1Parser::Outcome::head: break;
-        case Http1Parser::Outcome::complete: exchange.message_complete = true; break;
+        case Http1Parser::Outcome::failed: end_early(exchange, exchange.parser().error_status()); return true;
+        case Http1Parser::Outcome::head:
+        case Http1Parser::Outcome::complete: break;
     }
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::handling);
@@ -91,11 +89,7 @@ bool Http1::advance(Exchange& exchange) {
 bool Http1::wait_for_more(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     if (connection.input_ended()) {
-        // Half a request, and no more will come. What was answered before it still leaves.
-        stop_arriving(exchange);
-        exchange.change_state(ExchangeState::handling);
-        exchange.must_close = true;
-        end_exchange(exchange);
+        end_early(exchange, 0);  // half a request, and no more will come
         return true;
     }
     if (exchange.parser().head_complete()) {
@@ -115,12 +109,11 @@ bool Http1::wait_for_more(Exchange& exchange) {
         }
     }
     if (const unsigned status = exchange.make_room(); status != 0) {
-        refuse(exchange, status);
+        end_early(exchange, status);
         return true;
     }
     if (!exchange.in_arriving_list) {
-        start_arriving(exchange, exchange.state() == ExchangeState::head ? reactor().config().head_timeout_ms
-                                                                         : exchange.body_time_left_ms());
+        start_arriving(exchange);
     }
     return false;
 }
@@ -143,13 +136,12 @@ bool Http1::dispatch(Exchange& exchange) {
 }
 
 void Http1::call_handler(Exchange& exchange) {
-    const unsigned thrown = guard(exchange, [this, &exchange] {
+    call(exchange, [this, &exchange] {
         exchange.run_before_hooks();
         if (exchange.response().answered() || !exchange.connection()->is_open()) {
             return;
         }
         if (exchange.route()->handler.plain) {
-            exchange.set_in_callback(true);
             exchange.route()->handler.plain(exchange.request(), exchange.response());
             return;
         }
@@ -158,18 +150,13 @@ void Http1::call_handler(Exchange& exchange) {
             answer_with_text(exchange, 503);  // no memory for its frame
         }
     });
-    exchange.set_in_callback(false);
-    if (thrown != 0) {
-        exchange.drop_handler();
-        answer_for_thrown(exchange, thrown);
-    }
     exchange.run_callbacks();
 }
 
 // The handler has returned: what it left undone is done, or told.
 void Http1::finish_answer(Exchange& exchange) {
-    if (exchange.has_task() && exchange.task().exception()) {
-        answer_for_thrown(exchange, guard(exchange, [&exchange] { std::rethrow_exception(exchange.task().exception()); }));
+    if (exchange.has_task() && exchange.task_exception()) {
+        answer_for_thrown(exchange, guard(exchange, [&exchange] { std::rethrow_exception(exchange.task_exception()); }));
     }
     if (exchange.response().streaming()) {
         exchange.response().end();
@@ -187,6 +174,7 @@ void Http1::finish_answer(Exchange& exchange) {
 
 void Http1::handler_advanced(Exchange& exchange) {
     Connection& connection = *exchange.connection();
+    exchange.run_callbacks();
     if (!connection.is_open()) {
         return;  // on_close comes for it
     }
@@ -207,7 +195,7 @@ void Http1::handler_advanced(Exchange& exchange) {
 
 // While its handler runs nothing is read, unless the handler wants it or has something to be looked at.
 void Http1::pause_for_handler(Exchange& exchange) {
-    if (!exchange.waits_for_body() && !exchange.task_is_to_end() && !exchange.callbacks_due()) {
+    if (!exchange.waits_for_body() && exchange.attention() == Exchange::Attention::none) {
         exchange.connection()->pause_reading();
     }
 }
@@ -225,14 +213,24 @@ void Http1::answer_without_route(Exchange& exchange) {
     }
 }
 
-// The request cannot be served, and what follows it on the connection cannot be trusted to be a request.
-void Http1::refuse(Exchange& exchange, unsigned status) {
-    reactor().count().request_errors.add();
-    stop_arriving(exchange);
-    exchange.change_state(ExchangeState::handling);
+// The request is not served to its end: it is malformed, too large or too slow, or others need its memory. What follows it on
+// the connection cannot be trusted to be a request; what was answered before it still leaves. 0: there is nobody to tell.
+void Http1::end_early(Exchange& exchange, unsigned status) {
+    reactor().count().request_errors.add(status != 0 ? 1 : 0);
+    if (exchange.arriving()) {
+        exchange.change_state(ExchangeState::handling);
+    }
     exchange.must_close = true;
-    exchange.release_body();
-    answer_with_text(exchange, status);
+    exchange.drop_handler();
+    if (!exchange.pinned()) {
+        exchange.release_body();
+    }
+    if (exchange.response().answered()) {
+        exchange.response().cut();
+    } else if (status != 0) {
+        exchange.response().clear();
+        answer_with_text(exchange, status);
+    }
     end_exchange(exchange);
 }
 
@@ -282,6 +280,7 @@ void Http1::close_for_memory(Connection& connection) {
 
 void Http1::end_exchange(Exchange& exchange) {
     Connection& connection = *exchange.connection();
+    stop_arriving(exchange);
     exchange.change_state(ExchangeState::done);
     reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
     exchange.run_abort_callback();
@@ -296,6 +295,7 @@ void Http1::end_exchange(Exchange& exchange) {
         }
     }
     const bool must_close = exchange.must_close;
+    const bool looks_whole = exchange.response().is_cut() && exchange.response().ends_with_connection();
     const Linger linger = linger_for(exchange);
     connection.set_session(nullptr);
     if (exchange.pinned()) {
@@ -303,7 +303,9 @@ void Http1::end_exchange(Exchange& exchange) {
     } else {
         exchange.destroy();
     }
-    if (must_close) {
+    if (must_close && looks_whole) {
+        connection.reset();  // a clean end would be that of the body
+    } else if (must_close) {
         connection.finish(linger);
     }
 }
@@ -356,7 +358,5 @@ Exchange* Http1::find_exchange(ConnectionToken token, std::uint32_t message) {
     Exchange* const exchange = exchange_of(*connection);
     return exchange != nullptr && !exchange->response().complete() ? exchange : nullptr;
 }
-
-void Http1::close_file(int fd) { platform::close_descriptor(fd); }
 
 }  // namespace penstock

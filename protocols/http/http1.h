@@ -36,7 +36,7 @@ public:
     void send_response(Exchange& exchange, const ResponseBody& body) override;
     bool begin_response(Exchange& exchange, std::uint64_t length) override;
     std::size_t write_piece(Exchange& exchange, std::string_view bytes) override;
-    void end_response(Exchange& exchange, std::string_view trailers) override;
+    void end_response(Exchange& exchange) override;
 
     // ---- For its exchanges ----
 
@@ -50,7 +50,6 @@ public:
     // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is free, and
     // takes it. False, with none ended, when that would not be enough.
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
-    static void close_file(int fd);
     // A handler waits for more of its request's body.
     void body_wanted(Exchange& exchange);
     // Nothing of the request is waited for any longer.
@@ -76,6 +75,17 @@ public:
         }
         return 500;
     }
+    // The same for the handler and its callbacks: what was thrown is answered for.
+    template <class Function>
+    void call(Exchange& exchange, Function function) {
+        exchange.set_in_callback(true);
+        const unsigned thrown = guard(exchange, function);
+        exchange.set_in_callback(false);
+        if (thrown != 0) {
+            exchange.drop_handler();
+            answer_for_thrown(exchange, thrown);
+        }
+    }
 
 private:
     [[nodiscard]] static Exchange* exchange_of(Connection& connection) {
@@ -89,22 +99,20 @@ private:
     void answer_without_route(Exchange& exchange);
     void finish_answer(Exchange& exchange);
     void pause_for_handler(Exchange& exchange);
-    void end_unwanted_task(Exchange& exchange);
-    void refuse(Exchange& exchange, unsigned status);
+    void end_unwanted_handler(Exchange& exchange);
+    void end_early(Exchange& exchange, unsigned status);
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
     [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
     [[nodiscard]] bool append_chunk(Connection& connection, std::string_view piece);
     void feed_body(Exchange& exchange);
-    void end_body(Exchange& exchange, unsigned status);
     [[nodiscard]] bool feed_writer(Exchange& exchange);
-    void give_way(Exchange& exchange, unsigned status);
     void end_exchange(Exchange& exchange);
     void close_for_memory(Connection& connection);
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
 
     void refuse_unread(Connection& connection);
-    void start_arriving(Exchange& exchange, std::uint32_t timeout_ms);
+    void start_arriving(Exchange& exchange);
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;

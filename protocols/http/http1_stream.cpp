@@ -16,7 +16,7 @@ void Http1::body_wanted(Exchange& exchange) {
         send_continue(exchange);
         connection.flush_later();
     }
-    start_arriving(exchange, exchange.body_time_left_ms());
+    start_arriving(exchange);
     if (in_input_ == &connection && exchange.body_error() == 0) {
         connection.keep_reading();  // all that has arrived is used up
     } else {
@@ -28,30 +28,15 @@ void Http1::body_wanted(Exchange& exchange) {
 void Http1::feed_body(Exchange& exchange) {
     if (exchange.body_time_left_ms() == 0) {
         reactor().count().timeouts.add();
-        end_body(exchange, 408);  // bytes now and then do not put it off
+        end_early(exchange, 408);  // bytes now and then do not put it off
     } else if (exchange.body_error() == 0 && exchange.next_piece() != Exchange::BodyStep::wait) {
         stop_arriving(exchange);
         exchange.resume_body_reader();
     } else if (exchange.body_error() != 0) {
-        end_body(exchange, exchange.body_error());
+        end_early(exchange, exchange.body_error());
     } else if (exchange.connection()->input_ended()) {
-        exchange.connection()->close();  // half a body, and no more will come
+        end_early(exchange, 0);  // half a body, and no more will come
     }
-}
-
-// The handler does not get the rest of the body: its coroutine ends here.
-void Http1::end_body(Exchange& exchange, unsigned status) {
-    stop_arriving(exchange);
-    reactor().count().request_errors.add();
-    if (exchange.response().answered() || exchange.pinned()) {
-        exchange.connection()->close();
-        return;
-    }
-    exchange.drop_handler();
-    exchange.must_close = true;
-    exchange.response().clear();
-    answer_with_text(exchange, status);
-    end_exchange(exchange);
 }
 
 // ---- Writing -------------------------------------------------------------------------------------------
@@ -113,25 +98,19 @@ bool Http1::append_chunk(Connection& connection, std::string_view piece) {
            output.try_append_copy(blocks, piece) && output.try_append_copy(blocks, "\r\n");
 }
 
-void Http1::end_response(Exchange& exchange, std::string_view trailers) {
+void Http1::end_response(Exchange& exchange) {
     Connection& connection = *exchange.connection();
-    BlockPool& blocks = reactor().blocks();
-    OutputQueue& output = connection.output();
-    if (!output.try_append_copy(blocks, "0\r\n") || !output.try_append_copy(blocks, trailers) ||
-        !output.try_append_copy(blocks, "\r\n")) {
+    if (!write_last_chunk(connection.output(), reactor().blocks(), exchange.response())) {
         close_for_memory(connection);
     }
 }
 
-// The answer is as long as it will get; what the task would still write is for nobody.
-void Http1::end_unwanted_task(Exchange& exchange) {
-    stop_arriving(exchange);  // another branch of it may have been reading
-    if (!exchange.pinned()) {
-        exchange.task().reset();
-    }
+// The answer is as long as it will get; what the handler would still write is for nobody.
+void Http1::end_unwanted_handler(Exchange& exchange) {
     if (exchange.response().streaming()) {
         exchange.response().end();
     }
+    exchange.drop_handler();
     end_exchange(exchange);
 }
 

@@ -8,12 +8,10 @@
 namespace penstock {
 
 void Http1::on_drained(Connection& connection) {
-    if (Exchange* const exchange = exchange_of(connection); exchange != nullptr && exchange->writer() != nullptr) {
-        if (feed_writer(*exchange)) {
-            return;  // its task has run on, and has seen to the rest
-        }
-    }
     Exchange* const exchange = exchange_of(connection);
+    if (exchange != nullptr && exchange->writer() != nullptr && feed_writer(*exchange)) {
+        return;  // its handler has run on, and has seen to the rest
+    }
     if (connection.reading_paused() && !output_is_full(connection) &&
         (exchange == nullptr || exchange->arriving())) {
         connection.resume_reading();
@@ -33,8 +31,9 @@ std::uint32_t Http1::time_left_ms(const Exchange& exchange) const {
     if (exchange.state() != ExchangeState::head) {
         return exchange.body_time_left_ms();
     }
-    const auto left = static_cast<std::int32_t>(exchange.phase_deadline_ms - reactor().now_ms());
-    return left > 0 ? static_cast<std::uint32_t>(left) : 0;
+    const std::uint32_t gone = reactor().now_ms() - exchange.begin_ms();
+    const std::uint32_t allowed = reactor().config().head_timeout_ms;
+    return allowed > gone ? allowed - gone : 0;
 }
 
 // One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the
@@ -53,14 +52,14 @@ void Http1::rearm(Connection& connection) {
     }
 }
 
-void Http1::start_arriving(Exchange& exchange, std::uint32_t timeout_ms) {
+void Http1::start_arriving(Exchange& exchange) {
     exchange.in_arriving_list = true;
     exchange.arriving_next = nullptr;
     exchange.arriving_previous = arriving_last_;
     (arriving_last_ != nullptr ? arriving_last_->arriving_next : arriving_first_) = &exchange;
     arriving_last_ = &exchange;
     exchange.arrival = reactor().number_arrival();
-    exchange.phase_deadline_ms = reactor().now_ms() + timeout_ms;
+    const std::uint32_t timeout_ms = std::max(time_left_ms(exchange), 1u);
     Connection& connection = *exchange.connection();
     if (connection.output_blocked()) {
         exchange.write_deadline_ms = reactor().now_ms() + connection.deadline_left_ms();
@@ -90,12 +89,12 @@ void Http1::stop_arriving(Exchange& exchange) {
 
 void Http1::on_deadline(Connection& connection) {
     Exchange* const exchange = exchange_of(connection);
-    const bool blocked = !connection.can_send() && !connection.output().empty();
+    const bool blocked = connection.output_blocked();
     const bool waited_for = exchange != nullptr && exchange->in_arriving_list;
     const std::uint32_t left = waited_for ? time_left_ms(*exchange) : 0;
     if (waited_for && left == 0) {
         reactor().count().timeouts.add();
-        give_way(*exchange, 408);  // behind answers that are still on their way
+        end_early(*exchange, 408);  // behind answers that are still on their way
     } else if (exchange == nullptr && connection.starved()) {
         refuse_unread(connection);
     } else if (blocked) {
@@ -114,17 +113,8 @@ void Http1::end_for_time(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     if (connection.is_open()) {
         reactor().count().timeouts.add();
-        give_way(exchange, exchange.in_arriving_list ? 408 : 503);  // who is waited for
+        end_early(exchange, exchange.in_arriving_list ? 408 : 503);  // who is waited for
         connection.flush_later();
-    }
-}
-
-// A request that is still arriving is not waited for any longer.
-void Http1::give_way(Exchange& exchange, unsigned status) {
-    if (exchange.arriving()) {
-        refuse(exchange, status);
-    } else {
-        end_body(exchange, status);
     }
 }
 
@@ -152,7 +142,7 @@ std::uint64_t Http1::oldest_arrival() const {
 
 void Http1::end_oldest_arrival() {
     Connection& connection = *arriving_first_->connection();
-    give_way(*arriving_first_, 503);
+    end_early(*arriving_first_, 503);
     connection.flush_later();
 }
 
@@ -171,7 +161,7 @@ bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
         Exchange* const next = other->arriving_next;
         if (other != &wanting && other->body_memory_bytes() > 0) {
             Connection& connection = *other->connection();
-            give_way(*other, 503);
+            end_early(*other, 503);
             connection.flush_later();
         }
         other = next;

@@ -65,8 +65,9 @@ public:
     // client leaves, breaks the framing or exceeds a limit, the coroutine is destroyed where it waits.
     [[nodiscard]] BodyRead read();
     // The same in a plain handler with RouteOptions::stream_body: calls the function once, when there is a piece, which is valid
-    // until it returns; never from within this call. For the next piece it asks again. Without stream_body the body is there
-    // already, so there is only its end. One read at a time. When the client leaves it is dropped (see Response::on_abort).
+    // until it returns; never from within this call. For the next piece it asks again. Without stream_body the whole
+    // body is one piece. One read at a time: another throws std::logic_error. When the client leaves it is dropped (see
+    // Response::on_abort).
     void read(std::function<void(std::string_view)> on_piece);
     // In a coroutine: the whole body, valid until the exchange ends. Counts against body_memory_limit_bytes.
     [[nodiscard]] Task<std::string_view> read_all();

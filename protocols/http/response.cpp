@@ -4,6 +4,7 @@
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/exchange.h"
@@ -161,7 +162,7 @@ void Response::deliver(const ResponseBody& body) {
     if (answered_) {
         fail("a second answer to one request is not sent", {});
         if (body.kind == ResponseBody::Kind::file) {
-            Http1::close_file(body.file.fd);
+            platform::close_descriptor(body.file.fd);
         }
         return;
     }
@@ -178,7 +179,7 @@ void Response::deliver(const ResponseBody& body) {
     const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
     body_bytes_ = failed ? text.size() : body.size();
     if (failed && body.kind == ResponseBody::Kind::file) {
-        Http1::close_file(body.file.fd);
+        platform::close_descriptor(body.file.fd);
     }
     exchange_.answer(failed ? text : body);
     exchange_.notice_change();

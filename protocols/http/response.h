@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "penstock/protocols/http/tables.h"
 
@@ -57,10 +58,12 @@ public:
     // ---- In a plain handler: an answer that comes later ----
 
     // The answer may be given after the handler has returned, by whoever holds what this gives. Until then nothing more is read
-    // from the client; Config::request_timeout_ms bounds the wait.
+    // from the client, and what the request holds stays leased: for ever, if it never comes, unless request_timeout_ms bounds
+    // it.
     [[nodiscard]] DeferredResponse defer();
-    // Called once when the exchange ends although the response is not complete: the client has left, a limit was reached, the
-    // server ends, the handler threw. The request may still be looked at; the response is dead. Replaces the former one.
+    // Called once when the exchange ends although the response is not complete: a limit was reached, the server ends, the
+    // handler threw, or the client has left, which is seen when it resets the connection or does not take what is written. One
+    // that has only finished sending is still answered. The request may still be looked at; the response is dead. Replaces the former one.
     // Coroutines need none: they are destroyed.
     void on_abort(std::function<void()> function);
 
@@ -74,12 +77,16 @@ public:
     // client leaves, or takes no body (HEAD, 204, 304), the coroutine is destroyed where it waits.
     [[nodiscard]] ResponseWrite write(std::string_view bytes);
     // The same in a plain handler: calls the function once when all of `bytes` is in the output and there is room for more,
-    // never from within this call. `bytes` must live until then. One write at a time. It is dropped when the client leaves or
-    // takes no body. A body that nobody goes on to write, and none that is deferred, is ended.
+    // never from within this call. What there is room for is copied now; `bytes` must live until the call of `on_written`,
+    // which may be empty. One write at a time: another throws std::logic_error. It is dropped when the client leaves or takes
+    // no body. A body that nobody goes on to write, and that is not deferred, is ended.
     void write(std::string_view bytes, std::function<void()> on_written);
+    void write(const char* bytes, std::function<void()> on_written) { write(std::string_view(bytes), std::move(on_written)); }
+    void write(std::string&& bytes, std::function<void()> on_written);  // keeps what there is no room for yet
     // A field behind a chunked body (RFC 9110 §6.5), in the order of the calls; dropped where the body is not chunked.
     Response& trailer(std::string_view name, std::string_view value);
-    // Ends a body written piece by piece; the end of the coroutine does it as well.
+    // Ends a body written piece by piece; the end of the handler does it as well. Less than `content_length`, or a write that
+    // still waits, is a mistake: the connection is closed, so that the client learns that something is missing.
     void end();
 
     // Whether one of the calls above has been made.
@@ -111,7 +118,7 @@ private:
     explicit Response(Exchange& exchange) : exchange_(exchange) {}
     [[nodiscard]] bool is_valid_field(std::string_view name, std::string_view value);
     [[nodiscard]] bool accept_field(std::string_view name, std::string_view value);
-    enum class Stream : std::uint8_t { none, open, ended };
+    enum class Stream : std::uint8_t { none, open, ended, cut };
 
     friend class ResponseWrite;
     void deliver(const ResponseBody& body);
@@ -127,7 +134,10 @@ private:
     void clear();
     void start_error();
     // The rest of a body that is written piece by piece does not come.
-    void cut() { stream_ = Stream::ended; }
+    void cut() { stream_ = stream_ == Stream::open ? Stream::cut : Stream::ended; }
+    [[nodiscard]] bool is_cut() const { return stream_ == Stream::cut; }
+    // Of a body that is written piece by piece: neither chunks nor a length say where it ends.
+    [[nodiscard]] bool ends_with_connection() const { return !chunked_ && !has_length_ && !body_dropped_; }
 
     Exchange& exchange_;
     Field* first_ = nullptr;
@@ -146,6 +156,7 @@ private:
     Stream stream_ = Stream::none;
     std::uint64_t length_ = 0;
     Field* first_trailer_ = nullptr;
+    Field* last_trailer_ = nullptr;
 };
 
 // What `Response::write` gives to co_await.
@@ -162,6 +173,7 @@ public:
     void await_resume() const {}
 
 private:
+    friend class Exchange;
     friend class Http1;
     Response& response_;
     std::string_view rest_;

@@ -9,7 +9,7 @@
 
 namespace penstock {
 
-// Knows the fields of a Response; writes heads.
+// Knows the fields of a Response; writes heads and trailers.
 class ResponseHeadWriter {
 public:
     ResponseHeadWriter(const Response& response, const ResponseFraming& framing)
@@ -20,8 +20,10 @@ public:
         return kFixedBytes + status_line(response_.status_).size() + response_.field_bytes_;
     }
     [[nodiscard]] char* write(char* out) const;
+    [[nodiscard]] static bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response);
 
 private:
+    [[nodiscard]] static char* put_fields(char* out, const Response::Field* field);
     // Date, the longest Content-Length, Content-Type and Connection fields, and the empty line.
     static constexpr std::size_t kFixedBytes = 192;
 
@@ -112,15 +114,36 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
     return behind_head || append_body(output, blocks, body);
 }
 
-char* ResponseHeadWriter::write(char* out) const {
-    out = put(out, status_line(response_.status_));
-    out = put(out, framing_.date_field);
-    for (const Response::Field* field = response_.first_; field != nullptr; field = field->next) {
+bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response) {
+    return ResponseHeadWriter::write_last_chunk(output, blocks, response);
+}
+
+bool ResponseHeadWriter::write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response) {
+    constexpr std::size_t kFrameBytes = 5;  // "0\r\n\r\n"
+    const std::span<char> room = output.try_reserve(blocks, kFrameBytes + response.field_bytes_);
+    if (room.empty()) {
+        return false;
+    }
+    char* end = put_fields(put(room.data(), "0\r\n"), response.first_trailer_);
+    end = put(end, "\r\n");
+    output.commit(static_cast<std::size_t>(end - room.data()));
+    return true;
+}
+
+char* ResponseHeadWriter::put_fields(char* out, const Response::Field* field) {
+    for (; field != nullptr; field = field->next) {
         out = put(out, field->name);
         out = put(out, ": ");
         out = put(out, field->value);
         out = put(out, "\r\n");
     }
+    return out;
+}
+
+char* ResponseHeadWriter::write(char* out) const {
+    out = put(out, status_line(response_.status_));
+    out = put(out, framing_.date_field);
+    out = put_fields(out, response_.first_);
     if (may_have_body(response_.status_)) {
         if (!response_.has_content_type_ && framing_.has_body) {
             out = put(out, "Content-Type: text/plain; charset=utf-8\r\n");

@@ -29,6 +29,8 @@ struct ResponseFraming {
 [[nodiscard]] bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response,
                               const ResponseFraming& framing);
 [[nodiscard]] bool may_have_body(unsigned status);
+// What ends a chunked body: the chunk of no bytes, and the response's trailers (RFC 9112 §7.1.2).
+[[nodiscard]] bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response);
 
 // Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
 // be closed.

@@ -27,6 +27,10 @@ void Response::write(std::string_view bytes, std::function<void()> on_written) {
     exchange_.call_when_written(bytes, std::move(on_written));
 }
 
+void Response::write(std::string&& bytes, std::function<void()> on_written) {
+    exchange_.call_when_written(std::move(bytes), std::move(on_written));
+}
+
 bool Response::begin_stream() {
     if (stream_ != Stream::none) {
         return stream_ == Stream::open;
@@ -69,14 +73,13 @@ Response& Response::trailer(std::string_view name, std::string_view value) {
     if (!is_valid_field(name, value)) {
         return *this;
     }
-    if (is_for_heads_only(find_header_name(name))) {
+    if (complete()) {
+        fail("a trailer is set after the end:", name);
+    } else if (is_for_heads_only(find_header_name(name))) {
         fail("this field means nothing behind a body, leave it out:", name);
     } else if (Field* const field = make_field(name, value)) {
-        Field** link = &first_trailer_;
-        while (*link != nullptr) {
-            link = &(*link)->next;
-        }
-        *link = field;
+        (last_trailer_ != nullptr ? last_trailer_->next : first_trailer_) = field;
+        last_trailer_ = field;
     }
     return *this;
 }
@@ -85,18 +88,17 @@ void Response::end() {
     if (!begin_stream()) {
         return;
     }
+    const bool unwritten = exchange_.has_unwritten_bytes();
     stream_ = Stream::ended;
-    if (has_length_ && body_bytes_ != length_ && !body_dropped_) {
+    if (unwritten) {
+        fail("it is ended while a write waits:", "its last bytes are missing");
+        stream_ = Stream::cut;
+        exchange_.must_close = true;
+    } else if (has_length_ && body_bytes_ != length_ && !body_dropped_) {
         fail("less is written than content_length announced:", std::to_string(length_));
         exchange_.must_close = true;  // how the client learns that something is missing
-        return;
-    }
-    std::string trailers;
-    for (const Field* field = first_trailer_; field != nullptr; field = field->next) {
-        trailers.append(field->name).append(": ").append(field->value).append("\r\n");
-    }
-    if (chunked_ && !body_dropped_) {
-        exchange_.end_response(trailers);
+    } else if (chunked_ && !body_dropped_) {
+        exchange_.end_response();
     }
     exchange_.notice_change();
 }
@@ -113,7 +115,7 @@ void ResponseWrite::await_suspend(std::coroutine_handle<> writer) {
         writer_ = writer;
         response_.exchange_.wait_for_room(this);
     } else {
-        response_.exchange_.end_task_later();
+        response_.exchange_.end_handler_later();
     }
 }
 

@@ -1,5 +1,8 @@
 #include "penstock/protocols/http/route_table_builder.h"
 
+#include "penstock/engine/config.h"
+#include "penstock/engine/timer_wheel.h"
+
 namespace penstock {
 
 namespace {
@@ -38,6 +41,7 @@ void RouteTableBuilder::add(std::optional<Method> method, std::string pattern, c
         report(label + ": the handler is empty; give it a function");
         return;
     }
+    check_options(handler.options, label);
     StoredRoute& stored =
         data_.routes.emplace_back(StoredRoute{{std::move(pattern), handler, middleware}, {}});
     Result<RoutePattern> parsed = parse_route_pattern(stored.route.pattern);
@@ -55,6 +59,26 @@ void RouteTableBuilder::add(std::optional<Method> method, std::string pattern, c
         return;
     }
     route = &stored;
+}
+
+// As `validate` does it for the same names in Config.
+void RouteTableBuilder::check_options(const RouteOptions& options, const std::string& label) {
+    const struct {
+        const char* name;
+        std::uint32_t value;
+        std::uint32_t most;
+    } limits[] = {
+        {"body_timeout_ms", options.body_timeout_ms, TimerWheel::kMaxDelayMs},
+        {"request_timeout_ms", options.request_timeout_ms == RouteOptions::kNoTimeout ? 0 : options.request_timeout_ms,
+         TimerWheel::kMaxDelayMs},
+        {"head_limit_bytes", options.head_limit_bytes, kIoBlockBytes},
+    };
+    for (const auto& limit : limits) {
+        if (limit.value > limit.most) {
+            report(label + ": " + limit.name + " is " + std::to_string(limit.value) + ": set it to " +
+                   std::to_string(limit.most) + " or less, or to 0 for the server's own");
+        }
+    }
 }
 
 void RouteTableBuilder::set_fallback(const Handler& handler,

@@ -30,6 +30,7 @@ public:
              const std::vector<const Middleware*>& middleware);
     void set_fallback(const Handler& handler, const std::vector<const Middleware*>& middleware);
     void report(std::string mistake);
+    void check_options(const RouteOptions& options, const std::string& label);
 
     // The table, or every mistake. Call it once.
     [[nodiscard]] Result<std::shared_ptr<const RouteTable>> finish();

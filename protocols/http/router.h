@@ -36,7 +36,8 @@ struct RouteOptions {
     std::uint64_t body_limit_bytes = 0;
     std::uint32_t body_timeout_ms = 0;
     std::uint32_t body_rate_min_bytes_per_s = 0;
-    std::uint32_t request_timeout_ms = 0;
+    std::uint32_t request_timeout_ms = 0;  // kNoTimeout: none, although the server has one
+    static constexpr std::uint32_t kNoTimeout = ~std::uint32_t{0};
     // Judged when the head is complete and has named its route, so they can be less than the server's, not more.
     std::uint32_t head_limit_bytes = 0;
     std::uint32_t header_count_limit = 0;
@@ -58,10 +59,13 @@ struct Handler {
     template <class Function>
         requires std::is_invocable_v<Function&, Request&, Response&>
     Handler(Function function) {
-        if constexpr (std::is_same_v<std::invoke_result_t<Function&, Request&, Response&>, Task<void>>) {
-            task = std::move(function);
-        } else {
+        using Result = std::invoke_result_t<Function&, Request&, Response&>;
+        static_assert(std::is_void_v<Result> || std::is_same_v<Result, Task<void>>,
+                      "a handler returns void, or is a coroutine that returns Task<void>");
+        if constexpr (std::is_void_v<Result>) {
             plain = std::move(function);
+        } else {
+            task = std::move(function);
         }
     }
 };
@@ -73,8 +77,8 @@ public:
     Router(Router&&) noexcept;
     Router& operator=(Router&&) noexcept;
 
-    // Patterns begin with '/'. A segment ":name" takes one segment, a last segment "*name" the rest (also
-    // empty). Exact segments win over parameters, parameters over wildcards, segment by segment. Mistakes
+    // Patterns begin with '/'. A segment ":name" takes one segment, a last segment "*name" the rest, which
+    // may be empty, behind its slash: "/files/*path" is not "/files". Exact segments win over parameters, parameters over wildcards, segment by segment. Mistakes
     // (conflicts, duplicates, bad patterns) are collected and told by `build`.
     Router& get(std::string_view pattern, Handler handler, RouteOptions options = {});  // HEAD as well, unless it has a route
     Router& head(std::string_view pattern, Handler handler, RouteOptions options = {});

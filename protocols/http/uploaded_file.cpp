@@ -84,21 +84,19 @@ int UploadedFile::give_name(const std::string& path) {
 
 // ---- Moved and destroyed -------------------------------------------------------------------------------
 
-UploadedFile::UploadedFile(UploadedFile&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)),
-      is_persistent_(std::exchange(other.is_persistent_, false)),
-      size_bytes_(std::exchange(other.size_bytes_, 0)),
-      temporary_name_(std::exchange(other.temporary_name_, {})) {}
+UploadedFile::UploadedFile(UploadedFile&& other) noexcept { swap(other); }
 
 UploadedFile& UploadedFile::operator=(UploadedFile&& other) noexcept {
-    if (this != &other) {
-        discard();
-        fd_ = std::exchange(other.fd_, -1);
-        is_persistent_ = std::exchange(other.is_persistent_, false);
-        size_bytes_ = std::exchange(other.size_bytes_, 0);
-        temporary_name_ = std::exchange(other.temporary_name_, {});
-    }
+    UploadedFile taken(std::move(other));
+    swap(taken);
     return *this;
+}
+
+void UploadedFile::swap(UploadedFile& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(is_persistent_, other.is_persistent_);
+    std::swap(size_bytes_, other.size_bytes_);
+    std::swap(temporary_name_, other.temporary_name_);
 }
 
 UploadedFile::~UploadedFile() { discard(); }

@@ -50,6 +50,7 @@ private:
     [[nodiscard]] int give_name(const std::string& path);
 
     void discard();
+    void swap(UploadedFile& other) noexcept;
 
     int fd_ = -1;
     bool is_persistent_ = false;

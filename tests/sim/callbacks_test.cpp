@@ -207,7 +207,7 @@ TEST_CASE("an answer from a function that has nothing to do with the connection"
     engine.close_and_check({&peer});
 }
 
-TEST_CASE("a deferred answer may be written piece by piece from outside, and reads the rest of its request") {
+TEST_CASE("a deferred answer may be written piece by piece from outside") {
     CallbackEngine engine;
     sim::Peer peer = engine.world.connect(kPort);
     engine.exchange(peer, get("/later"));
@@ -226,7 +226,9 @@ TEST_CASE("a deferred answer may be written piece by piece from outside, and rea
     CHECK(written == 2);
     const std::string answer = peer.take_received();
     CHECK(answer.ends_with("0\r\nX-Sum: 7\r\n\r\n"));
-    CHECK(count_of(answer, piece.substr(0, 1'000)) > 0);
+    std::string without_trailer = answer;
+    without_trailer.resize(answer.size() - std::string("X-Sum: 7\r\n\r\n").size());
+    CHECK(dechunk(without_trailer + "\r\n") == piece + piece);
     CHECK(status_of(engine.exchange(peer, get("/ok"))) == 200);
     engine.close_and_check({&peer});
 }
@@ -239,12 +241,10 @@ TEST_CASE("a client that leaves is told by on_abort, once, and what names its re
         engine.aborts = 0;
         sim::Peer peer = engine.world.connect(kPort);
         engine.exchange(peer, get("/later"));
-        if (by_reset) {
-            peer.reset();
-        } else {
-            peer.send("x");  // more, so that closing resets
-            peer.reset();
+        if (!by_reset) {
+            engine.exchange(peer, "more");
         }
+        peer.reset();
         engine.server.settle();
         CHECK(engine.aborts == 1);
         bool ran = false;
@@ -314,64 +314,6 @@ TEST_CASE("on_abort tells of broken bodies, limits and times as well") {
     CHECK(engine.aborts == 1);
 }
 
-TEST_CASE("what a callback throws is answered with 500, or cuts what has begun") {
-    int aborts = 0;
-    DeferredResponse later;
-    Router router;
-    const RouteOptions streaming{.stream_body = true};
-    router.post("/read", [&](Request& request, Response& response) {
-        response.on_abort([&] { ++aborts; });
-        request.read([](std::string_view) { throw std::runtime_error("no taste for it"); });
-    }, streaming);
-    router.get("/write", [&](Request&, Response& response) {
-        response.on_abort([&] { ++aborts; });
-        response.write("half", [] { throw std::runtime_error("no more"); });
-    });
-    router.get("/later", [&](Request&, Response& response) { later = response.defer(); });
-    router.get("/ok", [](Request&, Response& response) { response.send_static("ok"); });
-    Engine engine(router);
-    sim::Peer peer = engine.world.connect(kPort);
-    CHECK(status_of(engine.exchange(peer, post("/read", length_field(3), "abc"))) == 500);
-    CHECK(aborts == 1);
-    CHECK(engine.server.log.mention("POST /read: it threw: no taste for it"));
-    CHECK(status_of(engine.exchange(peer, get("/ok"))) == 200);
-    engine.exchange(peer, get("/later"));
-    REQUIRE(later.post([](Response&) { throw std::runtime_error("not found"); }));
-    engine.server.settle();
-    CHECK(status_of(peer.take_received()) == 500);
-    CHECK(status_of(engine.exchange(peer, get("/ok"))) == 200);
-    const std::string cut = engine.exchange(peer, get("/write"));
-    CHECK(cut.find("half") != std::string::npos);
-    CHECK_FALSE(cut.ends_with("0\r\n\r\n"));
-    CHECK(peer.finished_by_server());
-    CHECK(aborts == 2);
-    peer.close();
-    engine.server.settle();
-    engine.server.check_nothing_left();
-}
-
-TEST_CASE("a handler that neither answers, nor asks, nor defers gets its client a 500") {
-    Router router;
-    router.post("/forgets", [](Request& request, Response&) { request.read([](std::string_view) {}); },
-                {.stream_body = true});
-    Engine engine(router);
-    CHECK(status_of(engine.ask(post("/forgets", length_field(3), "abc"))) == 500);
-    CHECK(engine.server.log.mention("without an answer"));
-}
-
-TEST_CASE("without stream_body a callback handler has the whole body and reads only its end") {
-    std::string seen;
-    Router router;
-    router.post("/whole", [&](Request& request, Response& response) {
-        seen = request.body();
-        request.read([&seen, &response](std::string_view piece) {
-            response.send(seen + "|" + std::string(piece) + "|");
-        });
-    });
-    Engine engine(router);
-    CHECK(body_of(engine.ask(post("/whole", length_field(30'000), pattern(30'000)))) == pattern(30'000) + "||");
-}
-
 TEST_CASE("100-continue is sent when a callback asks for the body, and a final status when none does") {
     CallbackEngine engine;
     sim::Peer peer = engine.world.connect(kPort);
@@ -389,38 +331,6 @@ TEST_CASE("nothing is received while a callback handler does not ask for it") {
     peer.send(post("/later", length_field(3), "abc") + pattern(300'000));
     engine.server.settle();
     CHECK(engine.server.reactor().counters().received_bytes.get() <= kIoBlockBytes);
-}
-
-TEST_CASE("a handler that ends the connection does not take earlier answers with it") {
-    Router router;
-    router.get("/ok", [](Request&, Response& response) { response.send_static("ok"); });
-    router.get("/abort", [](Request&, Response& response) { response.abort(); });
-    router.get("/abort-task", [](Request&, Response& response) -> Task<void> {
-        response.abort();
-        co_await sleep_ms(1'000'000);
-    });
-    router.get("/abort-stream", [](Request&, Response& response) -> Task<void> {
-        co_await response.write("begun");
-        response.abort();
-        co_await sleep_ms(1'000'000);
-    });
-    Engine engine(router);
-    for (const char* path : {"/abort", "/abort-task"}) {
-        CAPTURE(std::string(path));
-        sim::Peer behind = engine.world.connect(kPort);
-        const std::string answers = engine.exchange(behind, get("/ok") + get(path) + get("/ok"));
-        CHECK(count_of(answers, "HTTP/1.1 ") == 1);
-        CHECK(answers.ends_with("ok"));
-        CHECK(behind.finished_by_server());
-        sim::Peer alone = engine.world.connect(kPort);
-        CHECK(engine.exchange(alone, get(path)).empty());
-        CHECK(alone.finished_by_server());
-    }
-    const std::string stream = engine.ask(get("/ok") + get("/abort-stream"));
-    CHECK(count_of(stream, "HTTP/1.1 ") == 2);
-    CHECK_FALSE(stream.ends_with("0\r\n\r\n"));
-    engine.server.advance(10'000);
-    engine.server.check_nothing_left();
 }
 
 }  // namespace penstock::test

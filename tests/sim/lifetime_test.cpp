@@ -422,4 +422,43 @@ TEST_CASE("sleeping tasks wake in the order of their times, however many there a
     }
 }
 
+TEST_CASE("arguments of an offloaded function are given to it, and destroyed once") {
+    const auto shared = std::make_shared<int>(7);
+    Router router;
+    router.get("/arguments", [&shared](Request&, Response& response) -> Task<void> {
+        const int seen = co_await offload([](const std::shared_ptr<int>& number, const std::string& text) {
+            return *number + static_cast<int>(text.size());
+        }, shared, std::string("a text that has no place in the string itself"));
+        response.send(std::to_string(seen));
+    });
+    router.get("/named", [&shared](Request&, Response& response) -> Task<void> {
+        const auto function = [shared] { return *shared; };
+        response.send(std::to_string(co_await offload(function)));
+    });
+    router.get("/moved", [](Request&, Response& response) -> Task<void> {
+        auto owned = std::make_unique<std::string>("only one has it");
+        response.send(co_await offload([](std::unique_ptr<std::string> text) { return *text; }, std::move(owned)));
+    });
+    Engine engine(router);
+    sim::Peer peer = engine.world.connect(kPort);
+    for (const auto& [path, body] : {std::pair{"/arguments", "52"}, {"/named", "7"}, {"/moved", "only one has it"}}) {
+        CHECK(engine.exchange(peer, get(path)).empty());
+        while (engine.server.offload.run_one()) {
+        }
+        engine.server.settle();
+        CHECK(body_of(peer.take_received()) == body);
+    }
+    CHECK(shared.use_count() == 1);
+}
+
+TEST_CASE("a task that nobody runs fails where it first waits") {
+    Router router;
+    router.get("/", [](Request&, Response& response) {
+        const Task<void> nap = []() -> Task<void> { co_await sleep_ms(1); }();
+        response.send(nap.done() && nap.exception() ? "refused" : "runs");
+    });
+    Engine engine(router);
+    CHECK(body_of(engine.ask(get("/"))) == "refused");
+}
+
 }  // namespace penstock::test

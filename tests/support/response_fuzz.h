@@ -76,6 +76,17 @@ struct Wish {
         has_type = has_type || name == "content-type";
         return true;
     }
+    // What means nothing behind a body (tables.h) may not be a trailer.
+    [[nodiscard]] static bool allows_trailer(const strict::Field& field) {
+        const std::string name = strict::lowered(field.name);
+        for (const char* for_heads_only : {"content-length", "transfer-encoding", "trailer", "host", "connection",
+                                           "keep-alive", "te", "upgrade", "expect"}) {
+            if (name == for_heads_only) {
+                return false;
+            }
+        }
+        return strict::is_token(name) && strict::is_field_text(field.value);
+    }
     void remove(std::string_view name) {
         std::erase_if(fields, [&](const strict::Field& field) {
             const bool same = strict::lowered(field.name) == strict::lowered(name);
@@ -100,8 +111,8 @@ inline bool set_field(std::uint8_t kind, const strict::Field& field, Response& r
     } else {
         response.add_header(field.name, field.value);
     }
-    bool written = false;
-    bool good = wish->allows(field, &written);
+    bool written = true;
+    bool good = trails ? Wish::allows_trailer(field) : wish->allows(field, &written);
     if (good && written) {
         if (replaces) {
             wish->remove(field.name);

@@ -116,6 +116,19 @@ TEST_CASE("handlers and methods that are refused") {
     CHECK_FALSE(mentions(mistake_of(methods), "/d"));
 }
 
+TEST_CASE("limits of a route that no server could keep are refused") {
+    Router router;
+    router.get("/a", nothing, {.request_timeout_ms = 2'500'000'000u}).get("/b", nothing, {.body_timeout_ms = 1u << 28});
+    router.get("/c", nothing, {.head_limit_bytes = 16'385});
+    const std::string message = mistake_of(router);
+    CHECK(mentions(message, "GET \"/a\": request_timeout_ms is 2500000000: set it to 268435455 or less"));
+    CHECK(mentions(message, "GET \"/b\": body_timeout_ms is 268435456"));
+    CHECK(mentions(message, "GET \"/c\": head_limit_bytes is 16385: set it to 16384 or less"));
+    Router fine;
+    fine.get("/a", nothing, {.body_timeout_ms = (1u << 28) - 1, .request_timeout_ms = RouteOptions::kNoTimeout});
+    CHECK(mistake_of(fine).empty());
+}
+
 TEST_CASE("groups that are refused") {
     struct {
         std::string_view prefix;

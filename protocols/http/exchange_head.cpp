@@ -1,0 +1,241 @@
+// The part of an Exchange that takes a request's head in: fields, framing, route and limits.
+#include <algorithm>
+#include <charconv>
+#include <new>
+
+#include "penstock/engine/alarm.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/route_table.h"
+#include "penstock/protocols/http/target.h"
+
+namespace penstock {
+
+namespace {
+
+[[nodiscard]] bool has_dot_segment(std::string_view path) {
+    while (!path.empty()) {
+        const std::size_t end = std::min(path.find('/'), path.size());
+        const std::string_view segment = path.substr(0, end);
+        if (segment == "." || segment == "..") {
+            return true;
+        }
+        path.remove_prefix(std::min(end + 1, path.size()));
+    }
+    return false;
+}
+
+// What a route sets, or else the server.
+template <class Number>
+[[nodiscard]] Number own_or(Number own, Number general) {
+    return own != 0 ? own : general;
+}
+
+}  // namespace
+
+unsigned Exchange::head_arrived(std::string_view target, unsigned major, unsigned minor, Method method) {
+    if (major != 1 || minor > 1) {
+        return 505;
+    }
+    request_.minor_version_ = static_cast<std::uint8_t>(minor);
+    request_.method_ = method;
+    if (method == Method::other || method == Method::connect) {
+        return 501;  // nothing here is a proxy (RFC 9110 §9.3.6)
+    }
+    if (const unsigned status = check_fields(); status != 0) {
+        return status;
+    }
+    if (const unsigned status = check_framing(); status != 0) {
+        return status;
+    }
+    return find_route(target);
+}
+
+const RouteOptions& Exchange::route_options() const {
+    static constexpr RouteOptions kNone;
+    return route_ != nullptr ? route_->handler.options : kNone;
+}
+
+std::uint64_t Exchange::body_limit_bytes() const {
+    return own_or(route_options().body_limit_bytes, http_.reactor().config().body_limit_bytes);
+}
+
+std::uint32_t Exchange::body_timeout_ms() const {
+    return own_or(route_options().body_timeout_ms, http_.reactor().config().body_timeout_ms);
+}
+
+std::uint32_t Exchange::body_rate_min_bytes_per_s() const {
+    return own_or(route_options().body_rate_min_bytes_per_s, http_.reactor().config().body_rate_min_bytes_per_s);
+}
+
+unsigned Exchange::apply_route_limits(std::size_t head_bytes) {
+    const RouteOptions& own = route_options();
+    if ((own.head_limit_bytes != 0 && head_bytes > own.head_limit_bytes) ||
+        (own.header_count_limit != 0 && request_.header_count() > own.header_count_limit)) {
+        return 431;
+    }
+    if (own.length_required && may_lack_length()) {
+        return 411;
+    }
+    if (content_length_ > body_limit_bytes()) {
+        return 413;
+    }
+    const std::uint32_t limit_ms = own_or(own.request_timeout_ms, http_.reactor().config().request_timeout_ms);
+    return limit_ms != 0 && limit_ms != RouteOptions::kNoTimeout ? start_request_time(limit_ms) : 0;
+}
+
+// It has a body of a length that is not known, or should have one and does not say.
+bool Exchange::may_lack_length() const {
+    const Method method = request_.method_;
+    const bool has_body = method == Method::post || method == Method::put || method == Method::patch ||
+                          request_.header(HeaderName::transfer_encoding).data() != nullptr;
+    return has_body && request_.header(HeaderName::content_length).data() == nullptr;
+}
+
+unsigned Exchange::start_request_time(std::uint32_t limit_ms) {
+    void* const memory = arena_.try_allocate(sizeof(Alarm), alignof(Alarm));
+    if (memory == nullptr) {
+        return 503;
+    }
+    request_alarm_ = ::new (memory) Alarm;
+    request_alarm_->context = this;
+    request_alarm_->ring = [](void* self) {
+        auto& exchange = *static_cast<Exchange*>(self);
+        exchange.http_.end_for_time(exchange);
+    };
+    const std::uint32_t gone_ms = http_.reactor().now_ms() - begin_ms_;
+    http_.reactor().set_alarm(*request_alarm_, limit_ms > gone_ms ? limit_ms - gone_ms : 0);
+    return 0;
+}
+
+void Exchange::stop_request_time() {
+    if (request_alarm_ != nullptr) {
+        http_.reactor().cancel(*request_alarm_);
+    }
+}
+
+unsigned Exchange::check_fields() {
+    const std::string_view host = request_.header(HeaderName::host);
+    if (request_.repeated(HeaderName::host) || (host.data() == nullptr && request_.minor_version_ == 1) ||
+        (host.data() != nullptr && !is_valid_host(host))) {
+        return 400;  // RFC 9112 §3.2
+    }
+    request_.host_ = host;
+    client_keeps_alive_ = read_connection_field();
+    const std::string_view expectation = request_.header(HeaderName::expect);
+    if (expectation.data() != nullptr && request_.minor_version_ == 1) {
+        if (request_.repeated(HeaderName::expect) || !equal_ignoring_case(expectation, "100-continue")) {
+            return 417;
+        }
+        expects_continue = true;
+    }
+    return 0;
+}
+
+// RFC 9112 §9.3: "close" wins over everything.
+bool Exchange::read_connection_field() const {
+    bool keeps = request_.minor_version_ == 1;
+    if (request_.header(HeaderName::connection).data() == nullptr) {
+        return keeps;
+    }
+    for (std::size_t i = 0; i < request_.header_count(); ++i) {
+        if (request_.fields_[i].known == HeaderName::connection) {
+            const std::string_view options = request_.header_at(i).value;
+            if (list_has_token(options, "close")) {
+                return false;
+            }
+            keeps = keeps || list_has_token(options, "keep-alive");
+        }
+    }
+    return keeps;
+}
+
+// RFC 9112 §6.1 to §6.3. Much of it llhttp has checked; so do we, since it must not depend on its version.
+unsigned Exchange::check_framing() {
+    const std::string_view coding = request_.header(HeaderName::transfer_encoding);
+    const std::string_view length = request_.header(HeaderName::content_length);
+    if (coding.data() != nullptr) {
+        if (length.data() != nullptr || request_.minor_version_ == 0) {
+            return 400;
+        }
+        if (request_.repeated(HeaderName::transfer_encoding) || !equal_ignoring_case(coding, "chunked")) {
+            return chunked_comes_last() ? 501 : 400;  // 400: nobody can tell where the body ends
+        }
+    }
+    if (length.data() != nullptr) {
+        const char* const end = length.data() + length.size();
+        const auto [stopped, error] = std::from_chars(length.data(), end, content_length_);
+        if (request_.repeated(HeaderName::content_length) || error != std::errc() || stopped != end) {
+            return 400;
+        }
+    }
+    return 0;
+}
+
+bool Exchange::chunked_comes_last() const {
+    std::string_view last;
+    for (std::size_t i = 0; i < request_.header_count(); ++i) {
+        if (request_.fields_[i].known == HeaderName::transfer_encoding) {
+            last = request_.header_at(i).value;
+        }
+    }
+    last.remove_prefix(last.rfind(',') + 1);  // npos + 1 is 0
+    last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
+    return equal_ignoring_case(last, "chunked");
+}
+
+unsigned Exchange::find_route(std::string_view target_text) {
+    Target target;
+    const TargetError error =
+        parse_target(target_text, false, request_.method_ == Method::options, arena_, &target);
+    if (error != TargetError::none) {
+        return error == TargetError::malformed ? 400 : 503;
+    }
+    request_.target_ = target_text;
+    request_.path_ = target.path;
+    request_.query_ = target.query;
+    if (target.form == TargetForm::absolute) {
+        if (!is_valid_host(target.authority)) {
+            return 400;
+        }
+        request_.host_ = target.authority;
+    }
+    if (target.form == TargetForm::asterisk) {
+        allow = http_.routes().all_methods();
+        return 0;
+    }
+    RouteMatch match;
+    http_.routes().match(request_.method_, target.path, &match);
+    allow = match.allow;
+    route_ = match.route;
+    if (route_ == nullptr && allow.empty()) {
+        route_ = http_.routes().fallback();
+    }
+    if (match.parameter_count == 0) {
+        return 0;
+    }
+    request_.parameters_ = static_cast<HeaderField*>(
+        arena_.try_allocate(match.parameter_count * sizeof(HeaderField), alignof(HeaderField)));
+    if (request_.parameters_ == nullptr) {
+        return 503;
+    }
+    for (std::size_t i = 0; i < match.parameter_count; ++i) {
+        std::string_view value = match.parameters[i].value;
+        if (value.find('\0') != std::string_view::npos) {
+            value = arena_.try_copy(value);
+            if (value.data() == nullptr) {
+                return 503;
+            }
+            std::replace(const_cast<char*>(value.data()), const_cast<char*>(value.data()) + value.size(), '\0', '/');
+            if (has_dot_segment(value)) {
+                return 400;  // "..%2f" would climb in the hands of whoever opens the value as a path
+            }
+        }
+        ::new (static_cast<void*>(&request_.parameters_[i])) HeaderField{match.parameters[i].name, value};
+    }
+    request_.parameter_count_ = match.parameter_count;
+    return 0;
+}
+
+}  // namespace penstock
