@@ -136,6 +136,8 @@ inline constexpr std::size_t kFileSliceBytes = 256 << 10;
 inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
 // Names and values that one response may set: a head must fit an output block.
 inline constexpr std::size_t kResponseFieldsLimitBytes = 12 << 10;
+// What a log line tells of a request, some of which its client may have chosen.
+inline constexpr std::size_t kLogTextLimitBytes = 500;
 // Mailbox messages run in one turn.
 inline constexpr std::size_t kMessagesPerTurn = 256;
 // How long accepting rests after EMFILE or ENOMEM. Short enough to go unnoticed, long enough not to spin.

@@ -123,9 +123,6 @@ void Connection::flush() {
 // What an earlier flush had to leave.
 void Connection::flush_leftover() {
     const std::uint64_t taken_bytes = send_some();
-    if (output_blocked()) {
-        put_off_write_deadline(taken_bytes);
-    }
     if (state_ == ConnectionState::open && taken_bytes > 0) {
         protocol_->on_drained(*this);
     }
@@ -158,9 +155,8 @@ std::uint64_t Connection::send_some() {
             edges_ &= static_cast<std::uint8_t>(~kWritable);
         }
     }
-    if (!output_.empty()) {
-        tighten_deadline_in(reactor().config().write_timeout_ms);
-    } else if (state_ == ConnectionState::closing) {
+    mind_write_deadline(taken_bytes);
+    if (output_.empty() && state_ == ConnectionState::closing) {
         end_output();
     }
     return taken_bytes;
@@ -189,18 +185,35 @@ IoResult Connection::send_front(bool* cut_short) {
     return sent;
 }
 
-// The peer must take something of what waits within the write timeout, and what it takes puts the end of that off. While the
-// protocol has a say it looks at the deadline again (on_drained), which may be one of its own.
-void Connection::put_off_write_deadline(std::uint64_t taken_bytes) {
+// The peer must take something of what waits within the write timeout, and what it takes puts the end of that off.
+void Connection::mind_write_deadline(std::uint64_t taken_bytes) {
+    if (output_.empty() || can_send()) {
+        edges_ &= static_cast<std::uint8_t>(~kBlocked);
+        return;
+    }
     const Config& config = reactor().config();
-    const std::uint64_t allowed = deadline_left_ms() + taken_bytes * 1000 / config.write_rate_min_bytes_per_s;
-    set_deadline_in(static_cast<std::uint32_t>(std::min<std::uint64_t>(allowed, config.write_timeout_ms)));
+    const std::uint32_t now_ms = reactor().now_ms();
+    if (!output_blocked()) {
+        edges_ |= kBlocked;
+        write_deadline_ms_ = now_ms + config.write_timeout_ms;
+        tighten_deadline_in(config.write_timeout_ms);
+    } else if (taken_bytes > 0) {
+        const std::uint64_t left = write_expired() ? 0 : write_deadline_ms_ - now_ms;
+        const std::uint64_t allowed = left + taken_bytes * 1000 / config.write_rate_min_bytes_per_s;
+        write_deadline_ms_ = now_ms + static_cast<std::uint32_t>(std::min<std::uint64_t>(allowed, config.write_timeout_ms));
+    }
+}
+
+bool Connection::write_expired() const {
+    return output_blocked() && static_cast<std::int32_t>(write_deadline_ms_ - reactor().now_ms()) <= 0;
 }
 
 void Connection::handle_deadline() {
     if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();
+    } else if (state_ == ConnectionState::closing && !write_expired()) {
+        set_deadline_in(reactor().config().write_timeout_ms);  // it was late: the peer has taken something since
     } else if (state_ != ConnectionState::closed) {
         reactor().count().timeouts.add();
         if (output_.empty()) {
@@ -212,11 +225,16 @@ void Connection::handle_deadline() {
 }
 
 void Connection::set_deadline_in(std::uint32_t delay_ms) {
-    if (delay_ms == 0) {
+    const std::uint32_t now_ms = reactor().now_ms();
+    std::uint32_t deadline = now_ms + delay_ms;
+    if (output_blocked()) {
+        const bool sooner = static_cast<std::int32_t>(deadline - write_deadline_ms_) < 0;
+        deadline = delay_ms != 0 && sooner ? deadline : write_deadline_ms_;
+    } else if (delay_ms == 0) {
         reactor().deadlines_.cancel(timer_);
-    } else {
-        reactor().deadlines_.schedule(timer_, reactor().now_ms() + delay_ms);
+        return;
     }
+    reactor().deadlines_.schedule(timer_, deadline);
 }
 
 void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
@@ -224,11 +242,6 @@ void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
     if (!timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
         reactor().deadlines_.schedule(timer_, deadline);
     }
-}
-
-std::uint32_t Connection::deadline_left_ms() const {
-    const auto left = static_cast<std::int32_t>(timer_.deadline - reactor().now_ms());
-    return !timer_.linked() ? 0 : static_cast<std::uint32_t>(std::max(left, 1));
 }
 
 void Connection::resume_reading() {

@@ -89,14 +89,15 @@ public:
     void want_room() { flags_ |= kWantsRoom; }
     // The reactor comes back to this connection in the next turn: sends, and looks at the input again.
     void come_back();
-    // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none.
+    // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none. While output waits for the
+    // peer it is called at the write deadline at the latest.
     void set_deadline_in(std::uint32_t delay_ms);
     // The same, but an earlier deadline stays.
     void tighten_deadline_in(std::uint32_t delay_ms);
-    // Until the deadline, at least 1; 0 when there is none.
-    [[nodiscard]] std::uint32_t deadline_left_ms() const;
     // Output waits for the peer, whose time to take some of it runs.
-    [[nodiscard]] bool output_blocked() const { return !can_send() && !output_.empty(); }
+    [[nodiscard]] bool output_blocked() const { return (edges_ & kBlocked) != 0; }
+    // That time is over.
+    [[nodiscard]] bool write_expired() const;
     // It waits for an input block, and what it has to say has not been read.
     [[nodiscard]] bool starved() const { return has(kStarved); }
     // Output was queued outside of on_input: it leaves at the end of this turn.
@@ -120,7 +121,8 @@ private:
     friend class ConnectionPool;
     friend class ConnectionList;
 
-    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4 };
+    // kBlocked: output waits for the peer, and the write deadline runs.
+    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4, kBlocked = 8 };
     enum Flag : std::uint8_t {
         kInputEnded = 1,
         kPaused = 2,
@@ -144,7 +146,7 @@ private:
     [[nodiscard]] bool prepare_room();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
-    void put_off_write_deadline(std::uint64_t taken_bytes);
+    void mind_write_deadline(std::uint64_t taken_bytes);
     void end_output();
     void discard_some();
     void give_back_input();
@@ -155,7 +157,7 @@ private:
     Protocol* protocol_ = nullptr;                    //   0
     void* session_ = nullptr;                         //   8
     TlsSession* tls_ = nullptr;                       //  16  plain TCP: nullptr
-    Input input_;                                     //  24
+    Input input_;                                     //  24  and the count of messages
     OutputQueue output_;                              //  40
     TimerNode timer_;                                 //  56
     std::int32_t fd_ = -1;                            //  80
@@ -163,7 +165,7 @@ private:
     std::uint32_t generation_ = 0;                    //  88
     std::uint32_t ready_next_ = kNone;                //  92  ready, starved, closed or free list
     std::uint32_t ready_previous_ = kNone;            //  96
-    std::uint32_t dirty_next_ = kNone;                // 100
+    std::uint32_t write_deadline_ms_ = 0;             // 100  while kBlocked
     ConnectionState state_ = ConnectionState::free;   // 104
     std::uint8_t edges_ = 0;                          // 105
     std::uint8_t flags_ = 0;                          // 106

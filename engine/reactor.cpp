@@ -49,10 +49,16 @@ Reactor::Reactor(const Config& config, unsigned number, OffloadPool* offload)
     std::memcpy(date_field_.data(), "Date: ", 6);
     std::memcpy(date_field_.data() + 6 + kHttpDateBytes, "\r\n", 2);
     date_second_ = -1;
+    link_->reactor = this;
+    dirty_.reserve(std::size_t{config.connection_limit} + config.refusal_limit);
     update_clock();
 }
 
 Reactor::~Reactor() {
+    {
+        const std::lock_guard lock(link_->mutex);
+        link_->reactor = nullptr;
+    }
     const CurrentReactor scope(this);
     mailbox_.close();
     cut_all();
@@ -116,7 +122,7 @@ void Reactor::stop_for_fault(int error) {
 }
 
 bool Reactor::has_work() const {
-    return !ready_.empty() || !closed_.empty() || dirty_first_ != Connection::kNone || messages_left_ ||
+    return !ready_.empty() || !closed_.empty() || !dirty_.empty() || messages_left_ ||
            std::any_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->pending(); });
 }
 
@@ -253,16 +259,16 @@ void Reactor::finish_turn() {
         if (!starved_.empty()) {
             relieve_starved();
         }
-        if (closed_.empty() && dirty_first_ == Connection::kNone) {
+        if (closed_.empty() && dirty_.empty()) {
             break;
         }
     }
 }
 
 void Reactor::flush_dirty() {
-    while (dirty_first_ != Connection::kNone) {
-        Connection& connection = connections_.at(dirty_first_);
-        dirty_first_ = connection.dirty_next_;
+    while (!dirty_.empty()) {
+        Connection& connection = connections_.at(dirty_.back());
+        dirty_.pop_back();
         connection.flags_ &= static_cast<std::uint8_t>(~Connection::kDirty);
         connection.flush();
     }
@@ -298,65 +304,6 @@ void Reactor::take_apart(Connection& connection) {
     connections_.release(connection);
 }
 
-// Waiting readers get the blocks that came back. When none did, somebody must give way, since a budget that is spent
-// must not stop the server: a peer that does not read its answers first, then the request that has been arriving for
-// longest, then a peer that may just be slow.
-void Reactor::relieve_starved() {
-    const auto has_block = [this] { return blocks_.leased() + config_.io_block_reserve < config_.io_block_limit; };
-    if (!has_block() && !end_stuck_output(kStuckOutputMs, nullptr) && !end_oldest_arrival()) {
-        end_stuck_output(0, nullptr);
-    }
-    std::uint32_t room = has_block() ? config_.io_block_limit - config_.io_block_reserve - blocks_.leased() : 0;
-    for (; room > 0 && !starved_.empty(); --room) {
-        Connection* const connection = starved_.pop_front();
-        connection->flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
-        make_ready(*connection);
-    }
-}
-
-// Looks at every slot: it happens only when the blocks are spent, and then each time frees some.
-bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* except) {
-    Connection* stuckest = nullptr;
-    std::int32_t most_left = static_cast<std::int32_t>(config_.write_timeout_ms - least_stuck_ms);
-    connections_.for_each([&](Connection& connection) {
-        const bool stuck = (connection.state_ == ConnectionState::open || connection.state_ == ConnectionState::closing) &&
-                           !connection.can_send() && connection.output_.memory_bytes() > 0 && connection.timer_.linked();
-        const auto left = static_cast<std::int32_t>(connection.timer_.deadline - now_ms_);
-        if (stuck && &connection != except && left <= most_left) {
-            stuckest = &connection;
-            most_left = left - 1;  // of equals the first
-        }
-    });
-    if (stuckest == nullptr) {
-        return false;
-    }
-    counters_.evicted.add();
-    stuckest->reset();
-    stuckest->output_.clear(blocks_);
-    return true;
-}
-
-bool Reactor::end_oldest_arrival() {
-    Protocol* holder = nullptr;
-    std::uint64_t oldest = Protocol::kNoArrival;
-    for (const auto& protocol : protocols_) {
-        if (protocol->oldest_arrival() < oldest) {
-            holder = protocol.get();
-            oldest = protocol->oldest_arrival();
-        }
-    }
-    if (holder != nullptr) {
-        counters_.evicted.add();
-        holder->end_oldest_arrival();
-    }
-    return holder != nullptr;
-}
-
-void Reactor::make_output_room(std::size_t blocks, const Connection& connection) {
-    while (blocks_.limit() - blocks_.leased() < blocks && end_stuck_output(0, &connection)) {
-    }
-}
-
 void Reactor::make_ready(Connection& connection) {
     if (connection.has(Connection::kReady) || connection.state_ == ConnectionState::closed) {
         return;
@@ -366,30 +313,10 @@ void Reactor::make_ready(Connection& connection) {
     ready_.push_back(connection);
 }
 
-void Reactor::make_starved(Connection& connection) {
-    if (connection.has(Connection::kReady)) {
-        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kReady);
-        ready_.remove(connection);
-    }
-    if (!connection.has(Connection::kStarved)) {
-        counters_.input_starved.add();
-        connection.flags_ |= Connection::kStarved;
-        starved_.push_back(connection);
-        connection.tighten_deadline_in(kStarvedTimeoutMs);
-    }
-}
-
-void Reactor::end_starvation(Connection& connection) {
-    if (connection.has(Connection::kStarved)) {
-        connection.flags_ &= static_cast<std::uint8_t>(~Connection::kStarved);
-        starved_.remove(connection);
-    }
-}
-
 void Reactor::make_dirty(Connection& connection) {
     if (!connection.has(Connection::kDirty)) {
         connection.flags_ |= Connection::kDirty;
-        connection.dirty_next_ = std::exchange(dirty_first_, connection.index_);
+        dirty_.push_back(connection.index_);
     }
 }
 
@@ -455,19 +382,6 @@ void Reactor::cut_all() {
         listener->close();
     }
     connections_.for_each([](Connection& connection) { connection.close(); });
-}
-
-bool Reactor::try_take_body_memory(std::uint64_t bytes) {
-    if (bytes > config_.body_memory_limit_bytes - body_memory_bytes_) {
-        return false;
-    }
-    body_memory_bytes_ += bytes;
-    return true;
-}
-
-void Reactor::return_body_memory(std::uint64_t bytes) {
-    ensure_debug(bytes <= body_memory_bytes_, "reactor: more body memory returned than taken");
-    body_memory_bytes_ -= bytes;
 }
 
 bool Reactor::try_offload(Message&& job, Message&& reply) {

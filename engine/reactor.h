@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,14 @@
 namespace penstock {
 
 class OffloadPool;
+class Reactor;
+
+// How others can hold on to a reactor that may end before they do: whoever has the mutex and sees the reactor may post to
+// it. Any thread.
+struct ReactorLink {
+    std::mutex mutex;
+    Reactor* reactor = nullptr;
+};
 
 class Reactor {
 public:
@@ -60,6 +69,7 @@ public:
     // Any thread; a moment old.
     [[nodiscard]] const ReactorCounters& counters() const { return counters_; }
 
+    [[nodiscard]] const std::shared_ptr<ReactorLink>& link() const { return link_; }
     // The reactor whose turn runs on this thread, or nullptr.
     [[nodiscard]] static Reactor* current();
 
@@ -174,10 +184,11 @@ private:
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::unique_ptr<std::byte[]> scratch_;
 
+    const std::shared_ptr<ReactorLink> link_ = std::make_shared<ReactorLink>();
     ConnectionList ready_;
     ConnectionList starved_;
     ConnectionList closed_;
-    std::uint32_t dirty_first_ = Connection::kNone;
+    std::vector<std::uint32_t> dirty_;  // has room for every slot, so that it never grows
     std::uint32_t lingering_ = 0;
     std::uint32_t refused_open_ = 0;
     std::uint32_t offloads_in_flight_ = 0;

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "penstock/engine/arena.h"
@@ -164,6 +163,8 @@ public:
     // Starts and continues the handler's coroutine.
     void start_task();
     [[nodiscard]] bool has_task() const { return static_cast<bool>(task_); }
+    // Its coroutine is suspended, and not at its end.
+    [[nodiscard]] bool task_runs() const { return task_ && !task_.done(); }
     [[nodiscard]] std::exception_ptr task_exception() const { return task_.exception(); }
     void resume(std::coroutine_handle<> handle) override;
     void pin() override { ++pins_; }
@@ -187,8 +188,6 @@ public:
     Exchange* arriving_previous = nullptr;
     bool in_arriving_list = false;
     std::uint64_t arrival = 0;  // Reactor::number_arrival
-    // While it arrives: when the peer must have taken some of the output that waits, if any does.
-    std::optional<std::uint32_t> write_deadline_ms;
     // What the path's other methods are, where no route was found.
     std::string_view allow;
     bool expects_continue = false;

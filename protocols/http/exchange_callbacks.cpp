@@ -27,7 +27,7 @@ Callbacks& Exchange::make_callbacks() {
 }
 
 void Exchange::destroy_callbacks() {
-    if (callbacks_ != nullptr) {
+    while (callbacks_ != nullptr) {  // what they hold may ask for new ones in its destructor
         std::exchange(callbacks_, nullptr)->~Callbacks();
     }
 }
@@ -93,7 +93,7 @@ bool Exchange::waits_for_body() const {
 }
 
 bool Exchange::handler_done() const {
-    if (task_ && !task_.done()) {
+    if (task_runs()) {
         return false;
     }
     return callbacks_ == nullptr || response_.complete() ||
@@ -204,21 +204,39 @@ void Exchange::run_abort_callback() {
 
 // ---- DeferredResponse ----------------------------------------------------------------------------------
 
+DeferredResponse::DeferredResponse(Http1& http, std::uint32_t index, std::uint32_t generation, std::uint32_t message)
+    : link_(http.reactor().link()), http_(&http), index_(index), generation_(generation), message_(message) {}
+
+// On the reactor's thread.
 Exchange* DeferredResponse::find() const {
-    return http_ != nullptr ? http_->find_exchange(ConnectionToken{index_, generation_}, message_) : nullptr;
+    return http_->find_exchange(ConnectionToken{index_, generation_}, message_);
 }
 
 Response* DeferredResponse::get() const {
-    ensure(http_ == nullptr || Reactor::current() == &http_->reactor(),
-           "DeferredResponse::get: called off its reactor's thread; use post");
+    const Reactor* const current = Reactor::current();
+    if (link_ == nullptr) {
+        return nullptr;
+    }
+    if (current == nullptr || current->link() != link_) {
+        const std::lock_guard lock(link_->mutex);
+        if (link_->reactor != nullptr) {
+            throw std::logic_error("DeferredResponse::get: called off its reactor's thread; use post");
+        }
+        return nullptr;
+    }
     Exchange* const exchange = find();
     return exchange != nullptr ? &exchange->response() : nullptr;
 }
 
 bool DeferredResponse::post(std::function<void(Response&)> function) const {
-    return http_ != nullptr && http_->reactor().try_post(Message([self = *this, function = std::move(function)] {
+    if (link_ == nullptr) {
+        return false;
+    }
+    const std::lock_guard lock(link_->mutex);
+    return link_->reactor != nullptr &&
+           link_->reactor->try_post(Message([self = *this, answer = std::move(function)] {
                if (Exchange* const exchange = self.find()) {
-                   exchange->run_deferred(function);
+                   exchange->run_deferred(answer);
                }
            }));
 }

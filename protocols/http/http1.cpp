@@ -1,5 +1,6 @@
 #include "penstock/protocols/http/http1.h"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -114,6 +115,10 @@ bool Http1::wait_for_more(Exchange& exchange) {
     }
     if (!exchange.in_arriving_list) {
         start_arriving(exchange);
+    } else if (time_left_ms(exchange) == 0) {
+        reactor().count().timeouts.add();
+        end_early(exchange, 408);  // bytes now and then do not put it off
+        return true;
     }
     return false;
 }
@@ -257,7 +262,9 @@ void Http1::answer_for_thrown(Exchange& exchange, unsigned status) {
 void Http1::log_about(Exchange& exchange, std::string_view text) const {
     if (reactor().logs()) {
         std::string line(method_name(exchange.request().method()));
-        line.append(" ").append(exchange.route_name()).append(": ").append(text);
+        line.append(" ").append(exchange.route_name()).append(": ").append(text.substr(0, kLogTextLimitBytes));
+        // What a handler has from its client must not look like a line of its own.
+        std::replace_if(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, '?');
         reactor().log(LogLevel::error, line);
     }
 }
@@ -267,6 +274,7 @@ void Http1::count_overloaded() const { reactor().count().overloaded.add(); }
 void Http1::send_continue(Exchange& exchange) {
     static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
     Connection& connection = *exchange.connection();
+    reactor().make_output_room(1, connection);
     if (!connection.output().try_append_copy(reactor().blocks(), kContinue)) {
         close_for_memory(connection);
     }
@@ -282,6 +290,9 @@ void Http1::end_exchange(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::done);
+    // A function that was offloaded may refer to the request: its bytes stay, and nothing is read behind them.
+    const bool is_used = exchange.pinned() && exchange.task_runs();
+    exchange.must_close |= is_used;
     reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
     exchange.run_abort_callback();
     exchange.run_done_hooks();
@@ -290,7 +301,7 @@ void Http1::end_exchange(Exchange& exchange) {
             exchange.skip_arrived_body();  // of a body that was to be read while the response was written
         }
         exchange.must_close |= !exchange.message_complete;
-        if (exchange.message_complete) {
+        if (exchange.message_complete && !is_used) {
             exchange.consume_message();
         }
     }

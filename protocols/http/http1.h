@@ -112,6 +112,7 @@ private:
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
 
     void refuse_unread(Connection& connection);
+    [[nodiscard]] Exchange* oldest_arriving() const;
     void start_arriving(Exchange& exchange);
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;

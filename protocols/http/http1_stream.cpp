@@ -12,7 +12,8 @@ namespace penstock {
 
 void Http1::body_wanted(Exchange& exchange) {
     Connection& connection = *exchange.connection();
-    if (std::exchange(exchange.expects_continue, false) && exchange.body_error() == 0) {
+    // Not within a response: there the client would take it for a part of that.
+    if (std::exchange(exchange.expects_continue, false) && exchange.body_error() == 0 && !exchange.response().answered()) {
         send_continue(exchange);
         connection.flush_later();
     }
@@ -52,6 +53,7 @@ bool Http1::begin_response(Exchange& exchange, std::uint64_t length) {
         framing.keep_alive = framing.say_keep_alive = false;  // the end of the connection ends the body
         exchange.must_close = true;
     }
+    reactor().make_output_room(1, connection);
     if (!write_head(connection.output(), reactor().blocks(), exchange.response(), framing)) {
         close_for_memory(connection);
     }
@@ -100,6 +102,7 @@ bool Http1::append_chunk(Connection& connection, std::string_view piece) {
 
 void Http1::end_response(Exchange& exchange) {
     Connection& connection = *exchange.connection();
+    reactor().make_output_room(1, connection);
     if (!write_last_chunk(connection.output(), reactor().blocks(), exchange.response())) {
         close_for_memory(connection);
     }

@@ -16,14 +16,7 @@ void Http1::on_drained(Connection& connection) {
         (exchange == nullptr || exchange->arriving())) {
         connection.resume_reading();
     }
-    if (connection.can_send()) {
-        rearm(connection);
-        return;
-    }
-    if (exchange != nullptr && exchange->in_arriving_list) {
-        exchange->write_deadline_ms = reactor().now_ms() + connection.deadline_left_ms();
-        connection.tighten_deadline_in(std::max(time_left_ms(*exchange), 1u));
-    }
+    rearm(connection);
 }
 
 // Of the phase in which the request is still arriving.
@@ -36,20 +29,20 @@ std::uint32_t Http1::time_left_ms(const Exchange& exchange) const {
     return allowed > gone ? allowed - gone : 0;
 }
 
-// One deadline per connection: the nearest of what its phase allows. While the peer does not take its output the
-// write deadline stands, which `flush` has set.
+// The nearest of what its phase allows; the connection minds the write deadline itself. The deadline of one that waits for
+// an input block stays.
 void Http1::rearm(Connection& connection) {
-    if (!connection.can_send()) {
+    const Exchange* const exchange = exchange_of(connection);
+    if (connection.starved()) {
         return;
     }
-    const Exchange* const exchange = exchange_of(connection);
+    std::uint32_t delay_ms = 0;
     if (exchange == nullptr) {
-        connection.set_deadline_in(reactor().config().idle_timeout_ms);
-    } else if (exchange->waits_for_body()) {
-        connection.set_deadline_in(std::max(exchange->body_time_left_ms(), 1u));
-    } else if (!exchange->arriving()) {
-        connection.set_deadline_in(0);
+        delay_ms = connection.output_blocked() ? 0 : reactor().config().idle_timeout_ms;
+    } else if (exchange->in_arriving_list) {
+        delay_ms = std::max(time_left_ms(*exchange), 1u);
     }
+    connection.set_deadline_in(delay_ms);
 }
 
 void Http1::start_arriving(Exchange& exchange) {
@@ -59,15 +52,7 @@ void Http1::start_arriving(Exchange& exchange) {
     (arriving_last_ != nullptr ? arriving_last_->arriving_next : arriving_first_) = &exchange;
     arriving_last_ = &exchange;
     exchange.arrival = reactor().number_arrival();
-    const std::uint32_t timeout_ms = std::max(time_left_ms(exchange), 1u);
-    Connection& connection = *exchange.connection();
-    if (connection.output_blocked()) {
-        exchange.write_deadline_ms = reactor().now_ms() + connection.deadline_left_ms();
-        connection.tighten_deadline_in(timeout_ms);
-    } else {
-        exchange.write_deadline_ms.reset();
-        connection.set_deadline_in(timeout_ms);
-    }
+    rearm(*exchange.connection());
 }
 
 void Http1::stop_arriving(Exchange& exchange) {
@@ -75,12 +60,6 @@ void Http1::stop_arriving(Exchange& exchange) {
         return;
     }
     exchange.in_arriving_list = false;
-    if (Connection& connection = *exchange.connection(); connection.is_open() && connection.output_blocked()) {
-        // Of the two only the time to write is left: what it had before, or all of it when it has begun since.
-        const std::uint32_t now = reactor().now_ms();
-        const std::uint32_t deadline = exchange.write_deadline_ms.value_or(now + reactor().config().write_timeout_ms);
-        connection.set_deadline_in(static_cast<std::uint32_t>(std::max(static_cast<std::int32_t>(deadline - now), 1)));
-    }
     Exchange* const next = exchange.arriving_next;
     Exchange* const previous = exchange.arriving_previous;
     (previous != nullptr ? previous->arriving_next : arriving_first_) = next;
@@ -89,22 +68,19 @@ void Http1::stop_arriving(Exchange& exchange) {
 
 void Http1::on_deadline(Connection& connection) {
     Exchange* const exchange = exchange_of(connection);
-    const bool blocked = connection.output_blocked();
-    const bool waited_for = exchange != nullptr && exchange->in_arriving_list;
-    const std::uint32_t left = waited_for ? time_left_ms(*exchange) : 0;
-    if (waited_for && left == 0) {
+    if (exchange != nullptr && exchange->in_arriving_list && time_left_ms(*exchange) == 0) {
         reactor().count().timeouts.add();
         end_early(*exchange, 408);  // behind answers that are still on their way
+    } else if (connection.write_expired()) {
+        reactor().count().timeouts.add();
+        connection.reset();
     } else if (exchange == nullptr && connection.starved()) {
         refuse_unread(connection);
-    } else if (blocked) {
-        reactor().count().timeouts.add();
-        connection.reset();  // the peer has taken nothing for the whole of the write timeout
-    } else if (exchange == nullptr) {
+    } else if (exchange == nullptr && !connection.output_blocked()) {
         reactor().count().timeouts.add();
         connection.close();
-    } else if (waited_for) {
-        connection.set_deadline_in(left);
+    } else {
+        rearm(connection);
     }
 }
 
@@ -136,20 +112,31 @@ void Http1::on_close(Connection& connection) {
     }
 }
 
+// One whose offloaded function runs keeps what it holds: to end it would help nobody.
+Exchange* Http1::oldest_arriving() const {
+    Exchange* exchange = arriving_first_;
+    while (exchange != nullptr && exchange->pinned()) {
+        exchange = exchange->arriving_next;
+    }
+    return exchange;
+}
+
 std::uint64_t Http1::oldest_arrival() const {
-    return arriving_first_ != nullptr ? arriving_first_->arrival : kNoArrival;
+    const Exchange* const exchange = oldest_arriving();
+    return exchange != nullptr ? exchange->arrival : kNoArrival;
 }
 
 void Http1::end_oldest_arrival() {
-    Connection& connection = *arriving_first_->connection();
-    end_early(*arriving_first_, 503);
+    Exchange& exchange = *oldest_arriving();
+    Connection& connection = *exchange.connection();
+    end_early(exchange, 503);
     connection.flush_later();
 }
 
 bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
     std::uint64_t held = 0;
     for (const Exchange* other = arriving_first_; other != nullptr; other = other->arriving_next) {
-        held += other != &wanting ? other->body_memory_bytes() : 0;
+        held += other != &wanting && !other->pinned() ? other->body_memory_bytes() : 0;
     }
     if (held + reactor().free_body_memory() < bytes) {
         return false;
@@ -159,7 +146,7 @@ bool Http1::make_body_memory(Exchange& wanting, std::uint64_t bytes) {
             return false;
         }
         Exchange* const next = other->arriving_next;
-        if (other != &wanting && other->body_memory_bytes() > 0) {
+        if (other != &wanting && !other->pinned() && other->body_memory_bytes() > 0) {
             Connection& connection = *other->connection();
             end_early(*other, 503);
             connection.flush_later();
