@@ -188,10 +188,11 @@ void Exchange::drop_handler() {
     }
     if (callbacks_ != nullptr) {
         callbacks_->aborted = !response_.complete();
-        callbacks_->on_piece = nullptr;
-        callbacks_->on_written = nullptr;
         callbacks_->write.reset();
         callbacks_->waits_for_piece = callbacks_->deferred = false;
+        // Destroyed when they are out of their places: what they hold may read or write in its destructor.
+        const auto on_piece = std::exchange(callbacks_->on_piece, nullptr);
+        const auto on_written = std::exchange(callbacks_->on_written, nullptr);
     }
 }
 
