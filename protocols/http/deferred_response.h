@@ -25,7 +25,7 @@ public:
     // Names none.
     DeferredResponse() = default;
 
-    // The response, or nullptr when its exchange is over: answered, the client has left, the server has ended. The pointer is
+    // The response, or nullptr when its exchange is over: answered, the client has left, the Server destroyed or started again. The pointer is
     // good until the function that asked returns; the Request is there for as long. On its reactor's thread: in handlers, in
     // their callbacks, in Timers started there. On another thread it throws std::logic_error.
     [[nodiscard]] Response* get() const;
