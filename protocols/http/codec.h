@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "penstock/engine/output_queue.h"
+#include "penstock/protocols/http/response.h"
 
 namespace penstock {
 
@@ -15,16 +17,17 @@ class Exchange;
 
 // What follows the head. `kind` tells which of the members below counts.
 struct ResponseBody {
-    enum class Kind : std::uint8_t { none, copied, fixed, owned, file };
+    enum class Kind : std::uint8_t { none, copied, fixed, owned, file, parts };
 
     Kind kind = Kind::none;
     std::string_view bytes = {};   // copied: until the call returns; fixed: for ever
     std::string* owned = nullptr;  // taken over where it is worth it
-    FileRange file = {};           // taken over always
+    FileRange file = {};           // taken over always; of parts, the descriptor alone counts
+    std::span<const FilePart> parts = {};  // until the call returns
 
-    [[nodiscard]] std::uint64_t size() const {
-        return kind == Kind::owned ? owned->size() : kind == Kind::file ? file.size : bytes.size();
-    }
+    [[nodiscard]] std::uint64_t size() const;
+    // Closes the descriptor of one that does not leave.
+    void drop() const;
 };
 
 class Codec {

@@ -11,7 +11,6 @@
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
 #include "penstock/engine/task_scope.h"
-#include "penstock/platform/net.h"
 #include "penstock/protocols/http/http1.h"
 #include "penstock/protocols/http/route_table.h"
 
@@ -251,8 +250,8 @@ void Exchange::run_done_hooks() {
 void Exchange::answer(const ResponseBody& body) {
     if (is_connected()) {
         http_.send_response(*this, body);
-    } else if (body.kind == ResponseBody::Kind::file) {
-        platform::close_descriptor(body.file.fd);
+    } else {
+        body.drop();
     }
 }
 

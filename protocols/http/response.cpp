@@ -4,7 +4,6 @@
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/reactor.h"
-#include "penstock/platform/net.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/exchange.h"
@@ -156,14 +155,16 @@ void Response::send_file(int fd, std::uint64_t offset, std::uint64_t size) {
     deliver({.kind = ResponseBody::Kind::file, .file = {fd, offset, size}});
 }
 
+void Response::send_file_parts(int fd, std::span<const FilePart> parts) {
+    deliver({.kind = ResponseBody::Kind::parts, .file = {fd, 0, 0}, .parts = parts});
+}
+
 void Response::send_empty() { deliver({}); }
 
 void Response::deliver(const ResponseBody& body) {
     if (answered_) {
         fail("a second answer to one request is not sent", {});
-        if (body.kind == ResponseBody::Kind::file) {
-            platform::close_descriptor(body.file.fd);
-        }
+        body.drop();
         return;
     }
     answered_ = true;
@@ -178,8 +179,8 @@ void Response::deliver(const ResponseBody& body) {
     }
     const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
     body_bytes_ = failed ? text.size() : body.size();
-    if (failed && body.kind == ResponseBody::Kind::file) {
-        platform::close_descriptor(body.file.fd);
+    if (failed) {
+        body.drop();
     }
     exchange_.answer(failed ? text : body);
     exchange_.notice_change();

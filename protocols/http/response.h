@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,13 @@ class DeferredResponse;
 class Exchange;
 class ResponseWrite;
 struct ResponseBody;
+
+// Some text, and behind it a part of a file: of a body that is made of several.
+struct FilePart {
+    std::string_view text{};
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;  // bytes of the file; 0: the text alone
+};
 
 class Response {
 public:
@@ -50,6 +58,9 @@ public:
     void json(std::string&& body);
     // A part of an open file, by sendfile. Takes over the descriptor. Set the Content-Type.
     void send_file(int fd, std::uint64_t offset, std::uint64_t size);
+    // Several parts of one open file, each behind a text of its own, as multipart/byteranges has them. Takes over the
+    // descriptor; copies the texts.
+    void send_file_parts(int fd, std::span<const FilePart> parts);
     // Answers without a body: for 204, 304, redirects.
     void send_empty();
     // Ends the connection without an answer, behind those to earlier requests.

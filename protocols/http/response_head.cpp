@@ -50,10 +50,22 @@ static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
     return out + text.size();
 }
 
-void drop_body(const ResponseBody& body) {
-    if (body.kind == ResponseBody::Kind::file) {
-        platform::close_descriptor(body.file.fd);
+// Each part has a descriptor of its own, since the output closes them one by one.
+[[nodiscard]] bool append_parts(OutputQueue& output, BlockPool& blocks, const ResponseBody& body) {
+    bool appended = true;
+    for (const FilePart& part : body.parts) {
+        appended = appended && output.try_append_copy(blocks, part.text);
+        if (appended && part.size > 0) {
+            const IoResult own = platform::duplicate_descriptor(body.file.fd);
+            const FileRange range{static_cast<int>(own.count), part.offset, part.size};
+            appended = own.ok() && output.try_append_file(blocks, range);
+            if (own.ok() && !appended) {
+                platform::close_descriptor(range.fd);
+            }
+        }
     }
+    body.drop();
+    return appended;
 }
 
 [[nodiscard]] bool append_body(OutputQueue& output, BlockPool& blocks, const ResponseBody& body) {
@@ -62,16 +74,37 @@ void drop_body(const ResponseBody& body) {
         case ResponseBody::Kind::copied: return output.try_append_copy(blocks, body.bytes);
         case ResponseBody::Kind::fixed: return output.try_append_external(blocks, body.bytes, nullptr, nullptr);
         case ResponseBody::Kind::owned: return output.try_append_string(blocks, std::move(*body.owned));
+        case ResponseBody::Kind::parts: return append_parts(output, blocks, body);
         case ResponseBody::Kind::file: break;
     }
     if (!output.try_append_file(blocks, body.file)) {
-        drop_body(body);
+        body.drop();
         return false;
     }
     return true;
 }
 
 }  // namespace
+
+std::uint64_t ResponseBody::size() const {
+    switch (kind) {
+        case Kind::owned: return owned->size();
+        case Kind::file: return file.size;
+        case Kind::parts: break;
+        default: return bytes.size();
+    }
+    std::uint64_t size = 0;
+    for (const FilePart& part : parts) {
+        size += part.text.size() + part.size;
+    }
+    return size;
+}
+
+void ResponseBody::drop() const {
+    if (kind >= Kind::file) {
+        platform::close_descriptor(file.fd);
+    }
+}
 
 std::string_view refusal_text() { return kRefusal; }
 // 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
@@ -93,13 +126,12 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
     const bool with_body = may_have_body(response.status()) && !framing.head_only && body.size() > 0;
     const std::string_view bytes = body.kind == ResponseBody::Kind::owned ? std::string_view(*body.owned) : body.bytes;
     const std::size_t head_bound = writer.size_bound();
-    const bool behind_head = with_body && body.kind != ResponseBody::Kind::file &&
-                             bytes.size() <= kCopyBodyLimitBytes &&
+    const bool behind_head = with_body && body.kind < ResponseBody::Kind::file && bytes.size() <= kCopyBodyLimitBytes &&
                              head_bound + bytes.size() <= OutputQueue::kMaxReserveBytes;
     const std::size_t reserve = head_bound + (behind_head ? bytes.size() : 0);
     const std::span<char> room = output.try_reserve(blocks, reserve);
     if (room.empty()) {
-        drop_body(body);
+        body.drop();
         return false;
     }
     char* end = writer.write(room.data());
@@ -108,7 +140,7 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
     }
     output.commit(static_cast<std::size_t>(end - room.data()));
     if (!with_body) {
-        drop_body(body);
+        body.drop();
         return true;
     }
     return behind_head || append_body(output, blocks, body);

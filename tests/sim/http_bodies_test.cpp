@@ -72,17 +72,24 @@ const Sizes kSizes = {0, 1, 100, 4'095, 4'096, 4'097, 16'383, 16'384, 16'385, 10
 struct FileEngine : Engine {
     explicit FileEngine(std::size_t size) : Engine(make()) { world.add_file("/www/file", pattern(size)); }
 
+    static int open_file() {
+        const Result<int> root = platform::open_directory("/www");
+        REQUIRE(root.ok());
+        const IoResult file = platform::open_beneath(root.value(), "file");
+        platform::close_descriptor(root.value());
+        return static_cast<int>(file.count);
+    }
     static Router make() {
         Router router;
+        router.get("/parts", [](Request&, Response& response) {
+            const FilePart parts[] = {{"first:", 0, 100}, {"\nsecond:", 300'000, 200'000}, {"\nnone:"}, {"\nlast:", 9, 1}, {"\nend"}};
+            response.send_file_parts(open_file(), parts);
+        });
         router.get("/:from/:size", [](Request& request, Response& response) {
-            const Result<int> root = platform::open_directory("/www");
-            REQUIRE(root.ok());
-            const IoResult file = platform::open_beneath(root.value(), "file");
-            platform::close_descriptor(root.value());
             const auto number = [&request](const char* name) {
                 return std::stoul(std::string(request.parameter(name)));
             };
-            response.send_file(static_cast<int>(file.count), number("from"), number("size"));
+            response.send_file(open_file(), number("from"), number("size"));
         });
         router.get("/next", [](Request&, Response& response) { response.send_static("next"); });
         return router;
@@ -293,6 +300,35 @@ TEST_CASE("a part of a file") {
     check_same(body_of(engine.ask(get("/0/1"))), content.substr(0, 1));
     check_same(body_of(engine.ask(get("/9999/1"))), content.substr(9'999));
     check_same(body_of(engine.ask(get("/1234/5678"))), content.substr(1'234, 5'678));
+}
+
+TEST_CASE("several parts of a file, each behind a text of its own") {
+    FileEngine engine(600'000);
+    const std::size_t descriptors = engine.world.open_descriptors();
+    const std::string content = pattern(600'000);
+    const std::string wanted = "first:" + content.substr(0, 100) + "\nsecond:" + content.substr(300'000, 200'000) +
+                               "\nnone:\nlast:" + content.substr(9, 1) + "\nend";
+    for (const std::size_t step : Sizes{1'000, 50'000, 1'000'000}) {
+        sim::Peer peer = engine.world.connect(kPort);
+        const std::vector<Reply> replies = replies_in(read_slowly(engine, peer, get("/parts") + get("/next"), step));
+        REQUIRE(replies.size() == 2);
+        check_same(replies[0].body, wanted);
+        CHECK(replies[1].body == "next");
+        peer.close();
+        engine.server.settle();
+        CHECK(engine.world.open_descriptors() == descriptors);
+    }
+    const std::string head = engine.ask("HEAD /parts HTTP/1.1\r\nHost: t\r\nConnection: close\r\n\r\n");
+    CHECK(head.find("Content-Length: " + std::to_string(wanted.size()) + "\r\n") != std::string::npos);
+    CHECK(body_of(head).empty());
+    CHECK(engine.world.open_descriptors() == descriptors);
+    engine.world.script(sim::Call::duplicate, sim::World::kAnyDescriptor, 2, sim::Outcome::fail(EMFILE));
+    sim::Peer short_of = engine.world.connect(kPort);
+    engine.exchange(short_of, get("/parts"));
+    CHECK(short_of.closed_by_server());
+    short_of.close();
+    engine.server.settle();
+    CHECK(engine.world.open_descriptors() == descriptors);
 }
 
 TEST_CASE("a file that shrinks ends the connection: nothing is made up for what is missing") {
