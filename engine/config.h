@@ -134,6 +134,10 @@ inline constexpr std::size_t kFileSliceBytes = 256 << 10;
 // A body up to here is copied behind its head into the output block; a larger one that need not be copied goes as a
 // piece of its own. Copying a page costs about as much as the kernel's handling of a second piece.
 inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
+// Ranges that one request may ask of a file; with more, the field is ignored and the file sent whole. Players and those who
+// resume a download ask for one, readers of PDF files for a handful; hundreds are an attack (RFC 9110 §17.15). The work of
+// merging grows with the square.
+inline constexpr std::size_t kRangeLimit = 16;
 // Names and values that one response may set: a head must fit an output block.
 inline constexpr std::size_t kResponseFieldsLimitBytes = 12 << 10;
 // What a log line tells of a request, some of which its client may have chosen.
