@@ -157,6 +157,9 @@ inline constexpr std::uint32_t kStuckOutputMs = 1'000;
 // How long a connection waits for an input block before its client gets 503: longer than a burst takes to be served,
 // shorter than a person waits.
 inline constexpr std::uint32_t kStarvedTimeoutMs = 2'000;
+// Entries of a directory that `static_files` lists: each is a system call on the reactor's thread, so all of them take
+// a millisecond or two, and nobody reads further down. Where every letter has to be escaped, the page is 3 MB.
+inline constexpr std::size_t kListingLimit = 1'000;
 // Turns that the closed list may take before the rest waits for the next: destructors may close others.
 inline constexpr int kClosePasses = 16;
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "penstock/platform/error.h"
 
@@ -24,13 +25,31 @@ struct FileInfo {
 // Opens a directory as a root for `open_beneath`. The error names the path.
 [[nodiscard]] Result<int> open_directory(const std::string& path);
 
+// What becomes of symbolic links below a root.
+enum class LinkPolicy : std::uint8_t {
+    inside,  // followed, unless they lead outside
+    never,   // none is followed, wherever it leads: ELOOP (man 2 openat2, RESOLVE_NO_SYMLINKS)
+};
+
 // Opens a file for reading whose path, relative and with '/' between names, stays below the root at
 // every step: no "..", no symbolic link that leads outside (man 2 openat2, RESOLVE_BENEATH). Never
 // blocks on a FIFO (O_NONBLOCK). `count` is the descriptor.
-[[nodiscard]] IoResult open_beneath(int root_fd, const char* relative_path);
+[[nodiscard]] IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links = LinkPolicy::inside);
 
 // Returns 0 or errno.
 int file_info(int fd, FileInfo* info);
+
+struct DirectoryEntry {
+    std::string name;
+    FileInfo info;         // of the entry itself: a link is not followed, and is of kind `other`
+    bool is_link = false;
+};
+
+// Replaces `entries` by what is in an open directory, without "." and "..", in whatever order the file system has. Each
+// entry costs a call of its own (man 2 fstatat), so no more than `limit` are asked for; `*complete` is false when there are
+// further ones. The descriptor stays where it is, so that any number of threads may list it. One that vanishes
+// meanwhile may be missing. Returns 0 or errno.
+[[nodiscard]] int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entries, bool* complete);
 
 // Reads at an offset without moving anything (man 2 pread). `count` 0 means the end of the file.
 [[nodiscard]] IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer);

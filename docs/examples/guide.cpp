@@ -101,7 +101,7 @@ Result<void> add_responses(Router& router) {
         response.add_header("Set-Cookie", cookie.value()).send_static("set\n");
     });
 
-    const auto site = static_files("site");
+    const auto site = static_files("site", {.cache_control = {{"assets/*", "max-age=31536000, immutable"}, {"*", "no-cache"}}});
     if (!site) {
         return site.error();
     }

@@ -20,7 +20,7 @@ bool climbs(std::string_view path);
 
 }  // namespace
 
-IoResult open_beneath(int root_fd, const char* relative_path) {
+IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links) {
     // The kernel lets "a/../b" pass, since it stays below. A path that climbs at all is nobody's honest
     // request.
     if (climbs(relative_path)) {
@@ -29,6 +29,9 @@ IoResult open_beneath(int root_fd, const char* relative_path) {
     open_how how{};
     how.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+    if (links == LinkPolicy::never) {
+        how.resolve |= RESOLVE_NO_SYMLINKS;
+    }
     int error = EAGAIN;
     for (int tries = 0; tries < kMaxResolveTries && (error == EAGAIN || error == EINTR); ++tries) {
         // The C library has no wrapper (man 2 openat2, NOTES).

@@ -1,13 +1,23 @@
 #include "penstock/platform/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <memory>
+#include <string_view>
 
 namespace penstock::platform {
 
 namespace {
 
+struct DirectoryCloser {
+    void operator()(DIR* directory) const { (void)::closedir(directory); }
+};
+
+FileInfo info_of(const struct stat& status);
+int add_entry(int fd, std::string_view name, std::vector<DirectoryEntry>* entries);
 FileKind kind_of(mode_t mode);
 
 }  // namespace
@@ -25,11 +35,42 @@ int file_info(int fd, FileInfo* info) {
     if (::fstat(fd, &status) != 0) {
         return errno;
     }
-    info->size = static_cast<std::uint64_t>(status.st_size);
-    info->modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
-    info->inode = status.st_ino;
-    info->kind = kind_of(status.st_mode);
+    *info = info_of(status);
     return 0;
+}
+
+int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entries, bool* complete) {
+    entries->clear();
+    *complete = true;
+    // A duplicate would share the place in the directory with `fd` (man 2 dup).
+    const int own_fd = ::openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (own_fd < 0) {
+        return errno;
+    }
+    const std::unique_ptr<DIR, DirectoryCloser> directory(::fdopendir(own_fd));
+    if (directory == nullptr) {
+        const int error = errno;
+        (void)::close(own_fd);
+        return error;
+    }
+    for (;;) {
+        errno = 0;  // the only way to tell the end from an error (man 3 readdir)
+        const dirent* const next = ::readdir(directory.get());
+        if (next == nullptr) {
+            return errno;
+        }
+        const std::string_view name = next->d_name;
+        if (name == "." || name == "..") {
+            continue;
+        }
+        if (entries->size() == limit) {
+            *complete = false;
+            return 0;
+        }
+        if (const int error = add_entry(own_fd, name, entries); error != 0) {
+            return error;
+        }
+    }
 }
 
 IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
@@ -51,6 +92,28 @@ IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> byt
 void remove_file(const std::string& path) { (void)::unlink(path.c_str()); }
 
 namespace {
+
+int add_entry(int fd, std::string_view name, std::vector<DirectoryEntry>* entries) {
+    DirectoryEntry entry;
+    entry.name = name;
+    struct stat status {};
+    if (::fstatat(fd, entry.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
+        return errno == ENOENT ? 0 : errno;  // it has just gone
+    }
+    entry.info = info_of(status);
+    entry.is_link = S_ISLNK(status.st_mode);
+    entries->push_back(std::move(entry));
+    return 0;
+}
+
+FileInfo info_of(const struct stat& status) {
+    FileInfo info;
+    info.size = static_cast<std::uint64_t>(status.st_size);
+    info.modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    info.inode = status.st_ino;
+    info.kind = kind_of(status.st_mode);
+    return info;
+}
 
 FileKind kind_of(mode_t mode) {
     if (S_ISREG(mode)) {

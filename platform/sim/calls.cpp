@@ -12,6 +12,7 @@ constexpr const char* kNames[kCallCount] = {
     "send_file",     "shutdown",  "close",          "poller_open", "poller_add", "poller_remove",
     "poller_wait",   "wake",      "open_directory", "open_file",   "file_info",  "read_file",
     "create_file",   "write_file", "name_file",     "remove_file",
+    "list_directory",
 };
 
 constexpr int kListenErrors[] = {EADDRINUSE, EADDRNOTAVAIL, EACCES, EMFILE, ENFILE, ENOMEM, ENOBUFS};
@@ -26,6 +27,7 @@ constexpr int kAddErrors[] = {ENOMEM, ENOSPC};
 constexpr int kWaitErrors[] = {EINTR};
 constexpr int kOpenErrors[] = {EMFILE, ENFILE, ENOMEM, ENOENT, EACCES, EIO};
 constexpr int kFileErrors[] = {EIO};
+constexpr int kListErrors[] = {EMFILE, ENFILE, ENOMEM, EIO};
 constexpr int kCreateErrors[] = {EMFILE, ENFILE, ENOMEM, ENOENT, EACCES, EROFS, ENOSPC, EDQUOT, EIO};
 constexpr int kWriteErrors[] = {ENOSPC, EDQUOT, EFBIG, EIO};
 constexpr int kNameErrors[] = {EEXIST, EXDEV, ENOENT, EACCES, EROFS, ENOSPC, EDQUOT, EIO};
@@ -53,6 +55,7 @@ std::span<const int> plausible_errors(Call call) {
         case Call::open_file: return kOpenErrors;
         case Call::file_info:
         case Call::read_file: return kFileErrors;
+        case Call::list_directory: return kListErrors;
         case Call::create_file: return kCreateErrors;
         case Call::write_file: return kWriteErrors;
         case Call::name_file: return kNameErrors;

@@ -44,6 +44,8 @@ constexpr Kind kKinds[] = {
     {Call::open_file, &Ratios::no_descriptor, EMFILE},
     {Call::open_file, &Ratios::file_error, EIO},
     {Call::file_info, &Ratios::file_error, EIO},
+    {Call::list_directory, &Ratios::no_descriptor, EMFILE},
+    {Call::list_directory, &Ratios::file_error, EIO},
     {Call::read_file, &Ratios::short_read, 0},
     {Call::read_file, &Ratios::file_error, EIO},
     {Call::create_file, &Ratios::no_memory, ENOMEM},

@@ -37,7 +37,7 @@ Result<int> open_directory(const std::string& path) {
     return static_cast<int>(opened.count);
 }
 
-IoResult open_beneath(int root_fd, const char* relative_path) {
+IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links) {
     const Scope kernel;
     const Outcome outcome = kernel->begin(Call::open_file, root_fd);
     int error = 0;
@@ -48,7 +48,7 @@ IoResult open_beneath(int root_fd, const char* relative_path) {
     if (outcome.error != 0) {
         return IoResult::failure(outcome.error);
     }
-    const sim::FileTree::Found found = kernel->files.find_beneath(root->node(), relative_path);
+    const sim::FileTree::Found found = kernel->files.find_beneath(root->node(), relative_path, links);
     if (found.error != 0) {
         return IoResult::failure(found.error);
     }
@@ -75,6 +75,34 @@ int file_info(int fd, FileInfo* info) {
     *info = {};
     if (description->kind() == sim::DescriptionKind::file) {
         *info = static_cast<const sim::OpenFile*>(description)->node()->info();
+    }
+    return 0;
+}
+
+int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entries, bool* complete) {
+    const Scope kernel;
+    entries->clear();
+    *complete = true;
+    const Outcome outcome = kernel->begin(Call::list_directory, fd);
+    int error = 0;
+    const sim::OpenFile* const directory = kernel->find_file(fd, &error);
+    if (directory == nullptr) {
+        return error == EBADF ? EBADF : ENOTDIR;
+    }
+    if (outcome.error != 0) {
+        return outcome.error;
+    }
+    if (directory->node()->kind != NodeKind::directory) {
+        return ENOTDIR;
+    }
+    // Backwards: file systems have an order of their own, and nobody is to rely on its being sorted.
+    const auto& children = directory->node()->children;
+    for (auto child = children.rbegin(); child != children.rend(); ++child) {
+        if (entries->size() == limit) {
+            *complete = false;
+            return 0;
+        }
+        entries->push_back({child->first, child->second->info(), child->second->kind == NodeKind::link});
     }
     return 0;
 }

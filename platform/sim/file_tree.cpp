@@ -66,15 +66,17 @@ platform::FileInfo FileNode::info() const {
 
 FileTree::FileTree() : root_(new_node(NodeKind::directory)) {}
 
-FileTree::Found FileTree::find_beneath(const std::shared_ptr<FileNode>& root, std::string_view path) const {
+FileTree::Found FileTree::find_beneath(const std::shared_ptr<FileNode>& root, std::string_view path,
+                                       platform::LinkPolicy links) const {
     const std::vector<std::string> names = names_reversed(path);
     if (std::find(names.begin(), names.end(), "..") != names.end()) {
         return {nullptr, EXDEV};
     }
-    return walk(root, path, true);
+    return walk(root, path, true, links);
 }
 
-FileTree::Found FileTree::walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath) const {
+FileTree::Found FileTree::walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath,
+                               platform::LinkPolicy links) const {
     if (path.empty()) {
         return {nullptr, ENOENT};
     }
@@ -86,7 +88,7 @@ FileTree::Found FileTree::walk(std::shared_ptr<FileNode> root, std::string_view 
     }
     std::vector<std::string> todo = names_reversed(path);
     std::vector<std::shared_ptr<FileNode>> way{std::move(root)};
-    int links = 0;
+    int followed = 0;
     while (!todo.empty()) {
         const std::string name = std::move(todo.back());
         todo.pop_back();
@@ -104,7 +106,7 @@ FileTree::Found FileTree::walk(std::shared_ptr<FileNode> root, std::string_view 
             way.push_back(step.node);
             continue;
         }
-        if (++links > kLinkLimit) {
+        if (links == platform::LinkPolicy::never || ++followed > kLinkLimit) {
             return {nullptr, ELOOP};
         }
         const std::string& target = step.node->bytes;

@@ -67,9 +67,10 @@ public:
 
     FileTree();
 
-    [[nodiscard]] Found find(std::string_view path) const { return walk(root_, path, false); }
+    [[nodiscard]] Found find(std::string_view path) const { return walk(root_, path, false, platform::LinkPolicy::inside); }
     // Never leaves `root`, as RESOLVE_BENEATH (man 2 openat2). Links may climb below it, the path may not.
-    [[nodiscard]] Found find_beneath(const std::shared_ptr<FileNode>& root, std::string_view path) const;
+    [[nodiscard]] Found find_beneath(const std::shared_ptr<FileNode>& root, std::string_view path,
+                                     platform::LinkPolicy links) const;
     // The name itself, a link included.
     [[nodiscard]] Found find_entry(std::string_view path);
     [[nodiscard]] bool has_directory_of(std::string_view path) { return parent_of(path, false) != nullptr; }
@@ -89,7 +90,8 @@ public:
     [[nodiscard]] int link(const std::shared_ptr<FileNode>& node, std::string_view path);
 
 private:
-    [[nodiscard]] Found walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath) const;
+    [[nodiscard]] Found walk(std::shared_ptr<FileNode> root, std::string_view path, bool beneath,
+                             platform::LinkPolicy links) const;
     [[nodiscard]] std::shared_ptr<FileNode> new_node(NodeKind kind);
     // The directory above the path's last name, made if `making`; null if it is not there.
     [[nodiscard]] std::shared_ptr<FileNode> parent_of(std::string_view path, bool making);

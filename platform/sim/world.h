@@ -57,8 +57,9 @@ enum class Call : std::uint8_t {
     write_file,
     name_file,
     remove_file,
+    list_directory,
 };
-inline constexpr std::size_t kCallCount = 22;
+inline constexpr std::size_t kCallCount = 23;
 
 [[nodiscard]] const char* to_string(Call call);
 
@@ -105,8 +106,8 @@ struct Ratios {
     std::uint16_t would_block = 0;    // receive, send, send_file, accept
     std::uint16_t reset = 0;          // receive, send, send_file; accept: ECONNABORTED
     std::uint16_t no_memory = 0;      // ENOMEM: accept, poller_add, opening; ENOBUFS: send
-    std::uint16_t no_descriptor = 0;  // EMFILE: accept, duplicate, opening
-    std::uint16_t file_error = 0;     // EIO: open_file, file_info, read_file, send_file, create_file, write_file, name_file
+    std::uint16_t no_descriptor = 0;  // EMFILE: accept, duplicate, opening, list_directory
+    std::uint16_t file_error = 0;     // EIO: open_file, file_info, list_directory, read_file, send_file, create_file, write_file, name_file
     std::uint16_t interrupted = 0;    // poller_wait returns nothing
     std::uint16_t no_space = 0;       // ENOSPC: create_file, write_file, name_file
 };

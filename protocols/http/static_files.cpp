@@ -3,32 +3,29 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "penstock/engine/http_date.h"
-#include "penstock/platform/clock.h"
+#include "penstock/engine/config.h"
 #include "penstock/platform/file.h"
 #include "penstock/platform/net.h"
-#include "penstock/protocols/http/mime_types.h"
+#include "penstock/protocols/http/directory_listing.h"
+#include "penstock/protocols/http/file_response.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/static_file_rules.h"
+#include "penstock/protocols/http/target.h"
 
 namespace penstock {
 
 namespace {
 
-// What fits a block of output is read and leaves with its head in one send. Above it sendfile spares the
-// copies.
-constexpr std::size_t kReadLimitBytes = 16 << 10;
 // A path of more bytes, its NUL included, no system call takes (man 7 path_resolution, PATH_MAX).
 constexpr std::size_t kPathLimitBytes = 4'096;
-constexpr std::string_view kIndexFile = "index.html";
 
 using PathBuffer = std::array<char, kPathLimitBytes>;
 
@@ -41,6 +38,8 @@ public:
             platform::close_descriptor(fd_);
         }
     }
+    OpenFile(OpenFile&& other) noexcept : fd_(other.hand_over()) {}
+    OpenFile& operator=(OpenFile&&) = delete;
     OpenFile(const OpenFile&) = delete;
     OpenFile& operator=(const OpenFile&) = delete;
 
@@ -51,34 +50,57 @@ private:
     int fd_;
 };
 
+// What a path leads to, unless `error`.
+struct Found {
+    OpenFile file{-1};
+    platform::FileInfo info{};
+    int error = 0;
+
+    [[nodiscard]] bool is_file() const { return error == 0 && info.kind == platform::FileKind::regular; }
+    [[nodiscard]] bool is_directory() const { return error == 0 && info.kind == platform::FileKind::directory; }
+};
+
 // Shared by the copies of one handler; constant, so any thread.
 class StaticFiles {
 public:
     StaticFiles(int root_fd, StaticFileOptions options) : root_(root_fd), options_(std::move(options)) {}
 
+    // What `static_files` finds out before the first request.
+    [[nodiscard]] Result<void> check_page(std::string_view option, const std::string& path) const;
     void serve(const Request& request, Response& response) const;
 
 private:
+    [[nodiscard]] Found find(const char* path) const;
+    void serve_directory(std::string_view name, const Request& request, Response& response) const;
+    void send_listing(int fd, std::string_view name, const Request& request, Response& response) const;
+    // Gives a link in the directory `name` the information of what it leads to and returns 0, or errno.
+    [[nodiscard]] int look_behind_link(std::string_view name, platform::DirectoryEntry* entry) const;
+    void send(Found& found, std::string_view path, const Request& request, Response& response) const;
+    // `error` is why there is no file of that name; 0 when it is not to be served.
+    void answer_missing(int error, std::string_view name, const Request& request, Response& response) const;
+    void answer_not_found(const Request& request, Response& response) const;
+
     OpenFile root_;
     StaticFileOptions options_;
 };
 
 Error opening_failed(const std::string& directory, int code);
 bool is_servable(std::string_view name, bool hidden_files);
-bool write_path(std::string_view name, PathBuffer* path);
+bool write_path(std::string_view name, std::string_view more, PathBuffer* path);
 void redirect_to_directory(const Request& request, Response& response);
-void send_file(OpenFile& file, const platform::FileInfo& info, std::string_view name, const Request& request,
-               Response& response);
-unsigned status_for(int error);
-void refuse(Response& response, unsigned status);
 
 }  // namespace
 
 Result<PlainHandler> static_files(const std::string& directory, StaticFileOptions options) {
+    if (const Result<void> checked = check_static_file_options(options); !checked.ok()) {
+        return checked.error();
+    }
     const Result<int> root = platform::open_directory(directory);
     if (!root.ok()) {
         return opening_failed(directory, root.error().code);
     }
+    const std::string not_found_page = options.not_found_page;
+    const std::string spa_fallback = options.spa_fallback;
     auto files = std::make_shared<const StaticFiles>(root.value(), std::move(options));
     // A kernel or a sandbox that cannot confine paths would otherwise answer every request with 500.
     const IoResult probe = platform::open_beneath(root.value(), ".");
@@ -86,6 +108,12 @@ Result<PlainHandler> static_files(const std::string& directory, StaticFileOption
         return opening_failed(directory, probe.error);
     }
     platform::close_descriptor(static_cast<int>(probe.count));
+    if (const Result<void> checked = files->check_page("not_found_page", not_found_page); !checked.ok()) {
+        return checked.error();
+    }
+    if (const Result<void> checked = files->check_page("spa_fallback", spa_fallback); !checked.ok()) {
+        return checked.error();
+    }
     return PlainHandler([files = std::move(files)](Request& request, Response& response) {
         files->serve(request, response);
     });
@@ -110,31 +138,157 @@ Error opening_failed(const std::string& directory, int code) {
     return error;
 }
 
+Result<void> StaticFiles::check_page(std::string_view option, const std::string& path) const {
+    if (path.empty()) {
+        return {};
+    }
+    const Found found = find(path.c_str());
+    if (found.is_file()) {
+        return {};
+    }
+    const std::string what = "cannot serve files: StaticFileOptions::" + std::string(option) + ": \"" + path + "\"";
+    if (found.error == 0) {
+        return Error{what + " is no regular file; name one", 0};
+    }
+    Error error = system_error(what, found.error);
+    error.message += "; name a file below the directory that may be read";
+    return error;
+}
+
 void StaticFiles::serve(const Request& request, Response& response) const {
     const std::string_view name = request.parameter(options_.parameter);
-    PathBuffer path;  // left as it is until written
     // NUL is an encoded slash: part of a name to the client, while the kernel would take it for a separator.
-    if (request.path().find('\0') != std::string_view::npos || !is_servable(name, options_.hidden_files) ||
-        !write_path(name, &path)) {
-        return refuse(response, 404);
+    if (request.path().find('\0') != std::string_view::npos || !is_servable(name, options_.hidden_files)) {
+        return answer_not_found(request, response);
     }
-    const IoResult opened = platform::open_beneath(root_.fd(), path.data());
-    if (!opened.ok()) {
-        return refuse(response, status_for(opened.error));
+    if (name.empty() || name.ends_with('/')) {
+        return serve_directory(name, request, response);
     }
-    OpenFile file(static_cast<int>(opened.count));
-    platform::FileInfo info;
-    if (const int error = platform::file_info(file.fd(), &info); error != 0) {
-        return refuse(response, status_for(error));
+    PathBuffer path;  // left as it is until written
+    if (!write_path(name, {}, &path)) {
+        return answer_not_found(request, response);
     }
-    const bool wants_index = name.empty() || name.ends_with('/');
-    if (info.kind == platform::FileKind::directory && !wants_index) {
+    Found found = find(path.data());
+    if (found.is_directory()) {
         return redirect_to_directory(request, response);
     }
-    if (info.kind != platform::FileKind::regular) {
-        return refuse(response, 404);
+    if (!found.is_file()) {
+        return answer_missing(found.error, name, request, response);
     }
-    send_file(file, info, path.data(), request, response);
+    send(found, path.data(), request, response);
+}
+
+Found StaticFiles::find(const char* path) const {
+    const auto links = options_.follow_symlinks == FollowSymlinks::never ? platform::LinkPolicy::never
+                                                                          : platform::LinkPolicy::inside;
+    const IoResult opened = platform::open_beneath(root_.fd(), path, links);
+    if (!opened.ok()) {
+        return {.error = opened.error};
+    }
+    Found found{.file = OpenFile(static_cast<int>(opened.count))};
+    found.error = platform::file_info(found.file.fd(), &found.info);
+    return found;
+}
+
+void StaticFiles::serve_directory(std::string_view name, const Request& request, Response& response) const {
+    PathBuffer path;  // left as it is until written
+    int error = ENOENT;
+    for (const std::string& index : options_.index_files) {
+        if (!write_path(name, index, &path)) {
+            return answer_not_found(request, response);
+        }
+        Found found = find(path.data());
+        if (found.is_file()) {
+            return send(found, path.data(), request, response);
+        }
+        error = found.error;
+        // What is there and cannot be sent is not passed over: another index would hide why.
+        if (error != 0 && status_of_file_error(error) != 404) {
+            return refuse_file(response, status_of_file_error(error));
+        }
+    }
+    if (options_.directory_listing) {
+        if (!write_path(name, ".", &path)) {
+            return answer_not_found(request, response);
+        }
+        const Found found = find(path.data());
+        if (found.is_directory()) {
+            return send_listing(found.file.fd(), name, request, response);
+        }
+        error = found.error;
+    }
+    answer_missing(error, name, request, response);
+}
+
+void StaticFiles::send_listing(int fd, std::string_view name, const Request& request, Response& response) const {
+    std::vector<platform::DirectoryEntry> entries;
+    ListingPage page{.path = request.path(), .has_parent = !name.empty()};
+    if (const int error = platform::list_directory(fd, kListingLimit, &entries, &page.complete); error != 0) {
+        return refuse_file(response, status_of_file_error(error));
+    }
+    std::erase_if(entries, [&](const auto& entry) { return !is_servable(entry.name, options_.hidden_files); });
+    for (platform::DirectoryEntry& entry : entries) {
+        const int error = entry.is_link ? look_behind_link(name, &entry) : 0;
+        // For want of a descriptor nothing may be left out as if it were not there.
+        if (is_exhaustion(error)) {
+            return refuse_file(response, status_of_file_error(error));
+        }
+    }
+    std::erase_if(entries, [](const auto& entry) { return entry.info.kind == platform::FileKind::other; });
+    response.header("Content-Type", "text/html; charset=utf-8");
+    response.header("X-Content-Type-Options", "nosniff");
+    response.header("Content-Security-Policy", kListingPolicy);
+    response.send(make_listing(page, entries));
+}
+
+int StaticFiles::look_behind_link(std::string_view name, platform::DirectoryEntry* entry) const {
+    PathBuffer path;  // left as it is until written
+    if (options_.follow_symlinks == FollowSymlinks::never || !write_path(name, entry->name, &path)) {
+        return ELOOP;
+    }
+    const Found found = find(path.data());
+    if (found.error == 0) {
+        entry->info = found.info;
+    }
+    return found.error;
+}
+
+void StaticFiles::send(Found& found, std::string_view path, const Request& request, Response& response) const {
+    std::string room;
+    const FileToSend file{found.file.hand_over(), found.info, content_type_of(options_, path, &room),
+                          cache_control_of(options_, path)};
+    if (response.status() == 200) {
+        send_file_response(file, request, response);
+    } else {
+        send_error_page(file, request, response);
+    }
+}
+
+void StaticFiles::answer_missing(int error, std::string_view name, const Request& request, Response& response) const {
+    if (error != 0 && status_of_file_error(error) != 404) {
+        return refuse_file(response, status_of_file_error(error));
+    }
+    const bool takes_page = request.method() == Method::get || request.method() == Method::head;
+    // Behind any other error there is something that must not be served.
+    const bool is_absent = error == ENOENT || error == ENOTDIR;
+    if (!options_.spa_fallback.empty() && is_absent && takes_page && wants_spa_fallback(name)) {
+        Found page = find(options_.spa_fallback.c_str());
+        if (page.is_file()) {
+            return send(page, options_.spa_fallback, request, response);
+        }
+    }
+    answer_not_found(request, response);
+}
+
+void StaticFiles::answer_not_found(const Request& request, Response& response) const {
+    if (!options_.not_found_page.empty()) {
+        Found page = find(options_.not_found_page.c_str());
+        if (page.is_file()) {
+            response.status(404);
+            return send(page, options_.not_found_page, request, response);
+        }
+    }
+    refuse_file(response, 404);
 }
 
 // Whether every segment is a name that may be served. The last one may be empty: that asks for the index.
@@ -149,19 +303,16 @@ bool is_servable(std::string_view name, bool hidden_files) {
     return true;
 }
 
-// What to open, with a NUL at its end. False when no file can have so long a path.
-bool write_path(std::string_view name, PathBuffer* path) {
-    const std::string_view index = name.empty() || name.ends_with('/') ? kIndexFile : std::string_view();
-    if (name.size() + index.size() >= path->size()) {
+// What to open: one behind the other, with a NUL at the end. False when no file can have so long a path.
+bool write_path(std::string_view name, std::string_view more, PathBuffer* path) {
+    if (name.size() + more.size() >= path->size()) {
         return false;
     }
     char* end = std::copy(name.begin(), name.end(), path->data());
-    end = std::copy(index.begin(), index.end(), end);
+    end = std::copy(more.begin(), more.end(), end);
     *end = '\0';
     return true;
 }
-
-std::string encode_path(std::string_view path);
 
 void redirect_to_directory(const Request& request, Response& response) {
     // Two slashes in front would name another host (RFC 3986 §4.2).
@@ -172,128 +323,6 @@ void redirect_to_directory(const Request& request, Response& response) {
         location.append("?").append(request.query());
     }
     response.status(301).header("Location", location).send_empty();
-}
-
-// Escapes what RFC 3986 §3.3 does not allow in a path. A backslash is such a byte, and browsers would take it
-// for a slash.
-std::string encode_path(std::string_view path) {
-    static constexpr std::string_view kPlain =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-        "-._~!$&'()*+,;=:@/";
-    static constexpr std::string_view kDigits = "0123456789ABCDEF";
-    std::string encoded;
-    encoded.reserve(path.size());
-    for (const char letter : path) {
-        if (kPlain.find(letter) != std::string_view::npos) {
-            encoded.push_back(letter);
-        } else {
-            const auto byte = static_cast<unsigned char>(letter);
-            encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
-        }
-    }
-    return encoded;
-}
-
-int read_whole(int fd, std::span<std::byte> buffer);
-void describe(const platform::FileInfo& info, std::string_view name, Response& response);
-
-void send_file(OpenFile& file, const platform::FileInfo& info, std::string_view name, const Request& request,
-               Response& response) {
-    // Of a file that is handed over only the size is looked at for HEAD.
-    if (info.size > kReadLimitBytes || request.method() == Method::head) {
-        describe(info, name, response);
-        response.send_file(file.hand_over(), 0, info.size);
-        return;
-    }
-    std::array<std::byte, kReadLimitBytes> buffer;  // left as it is until read into
-    const auto bytes = std::span(buffer).first(static_cast<std::size_t>(info.size));
-    if (const int error = read_whole(file.fd(), bytes); error != 0) {
-        return refuse(response, status_for(error));
-    }
-    describe(info, name, response);
-    response.send(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-}
-
-// 0, or errno: EAGAIN when the file has become shorter, being rewritten, so that its size and its tag are not
-// true.
-int read_whole(int fd, std::span<std::byte> buffer) {
-    for (std::uint64_t offset = 0; !buffer.empty();) {
-        const IoResult result = platform::read_file(fd, offset, buffer);
-        if (!result.ok()) {
-            return result.error;
-        }
-        if (result.count == 0) {
-            return EAGAIN;
-        }
-        offset += static_cast<std::uint64_t>(result.count);
-        buffer = buffer.subspan(static_cast<std::size_t>(result.count));
-    }
-    return 0;
-}
-
-void add_entity_tag(const platform::FileInfo& info, Response& response);
-void add_last_modified(std::int64_t modified_ns, Response& response);
-
-void describe(const platform::FileInfo& info, std::string_view name, Response& response) {
-    response.header("Content-Type", mime_type(name));
-    response.header("X-Content-Type-Options", "nosniff");
-    add_entity_tag(info, response);
-    add_last_modified(info.modified_ns, response);
-}
-
-// Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has
-// another number (RFC 9110 §8.8.3).
-void add_entity_tag(const platform::FileInfo& info, Response& response) {
-    std::array<char, 3 * 16 + 4> tag;  // three numbers of 16 digits, quotes and hyphens
-    char* out = tag.data();
-    char before = '"';
-    for (const std::uint64_t number :
-         {info.size, static_cast<std::uint64_t>(info.modified_ns), std::uint64_t{info.inode}}) {
-        *out++ = before;
-        out = std::to_chars(out, tag.data() + tag.size(), number, 16).ptr;
-        before = '-';
-    }
-    *out++ = '"';
-    response.header("ETag", {tag.data(), static_cast<std::size_t>(out - tag.data())});
-}
-
-void add_last_modified(std::int64_t modified_ns, Response& response) {
-    if (modified_ns < 0) {
-        return;  // before 1970: a clock that was never set
-    }
-    // Never later than the response's own Date (RFC 9110 §8.8.2.1).
-    const std::int64_t seconds = std::min(modified_ns / 1'000'000'000, platform::wall_seconds());
-    std::array<char, kHttpDateBytes> date;
-    write_http_date(seconds, date.data());
-    response.header("Last-Modified", {date.data(), date.size()});
-}
-
-unsigned status_for(int error) {
-    switch (error) {
-        // Below a directory that is there to be served, what may not be read is nearly always a slip of its
-        // owner, who would look in vain for the reason of a 404. What must stay unknown does not belong
-        // there.
-        case EACCES:
-        case EPERM: return 403;
-        case ENOENT:
-        case ENOTDIR:
-        case ENAMETOOLONG:
-        case ELOOP:
-        case EXDEV:   // outside the directory
-        case EINVAL:  // names that this file system cannot have
-        case EILSEQ:
-        case ENXIO:  // a Unix socket, or a device that is not there
-        case ENODEV: return 404;
-        case EAGAIN: return 503;  // it is being changed; the next try finds it settled
-        default: return is_exhaustion(error) ? 503 : 500;
-    }
-}
-
-void refuse(Response& response, unsigned status) {
-    if (status == 503) {
-        response.header("Retry-After", "1");
-    }
-    response.status(status).send_static(status_phrase(status));
 }
 
 }  // namespace

@@ -382,4 +382,23 @@ bool is_hex(char letter) {
 }
 
 }  // namespace
+
+std::string encode_path(std::string_view path) {
+    static constexpr std::string_view kPlain =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+        "-._~!$&'()*+,;=:@/";
+    static constexpr std::string_view kDigits = "0123456789ABCDEF";
+    std::string encoded;
+    encoded.reserve(path.size());
+    for (const char letter : path) {
+        if (kPlain.find(letter) != std::string_view::npos) {
+            encoded.push_back(letter);
+        } else {
+            const auto byte = static_cast<unsigned char>(letter);
+            encoded.append({'%', kDigits[byte >> 4], kDigits[byte & 15]});
+        }
+    }
+    return encoded;
+}
+
 }  // namespace penstock

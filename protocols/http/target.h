@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "penstock/engine/arena.h"
@@ -33,6 +34,10 @@ enum class TargetError : std::uint8_t { none, malformed, no_memory };
 // Decodes %XX and, where `plus_is_space`, '+'. Returns `text` itself when there is nothing to decode; a null
 // view (data() == nullptr) on a bad escape or without memory.
 [[nodiscard]] std::string_view percent_decode(std::string_view text, bool plus_is_space, Arena& arena);
+
+// Escapes what RFC 3986 §3.3 does not allow in a path, whose slashes stay. A backslash is such a byte, and browsers would
+// take it for a slash.
+[[nodiscard]] std::string encode_path(std::string_view path);
 
 // The Host field's value (RFC 9110 §7.2, RFC 3986 §3.2.2): host [":" port], host may be empty. Refuses user
 // info, a path, spaces, two ports, a port above 65535, unclosed or malformed IPv6 literals, quotes,

@@ -22,7 +22,7 @@ PAGE = SOURCE / "docs/ERRORS.md"
 NONE = "–"
 ANOTHER_CLIENT = "# while another client is connected"
 SERVER_SOURCES = "protocols/http/http1*.cpp protocols/http/exchange*.cpp protocols/http/response*.cpp".split()
-SERVER_SOURCES += ["protocols/http/target.cpp", "protocols/http/static_files.cpp"]
+SERVER_SOURCES += ["protocols/http/target.cpp", "protocols/http/static_files.cpp", "protocols/http/file_response.cpp"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
 
@@ -112,6 +112,7 @@ class Examples(WithDirectory):
 
     def test_every_example_is_true(self):
         page = Page()
+        self.write("a.txt", b"hello")
         endings = {row["Status"][1:4]: row["Connection"] for row in page.rows("Status", "Connection")}
         for title, section in page.sections.items():
             for block in page.blocks(section):

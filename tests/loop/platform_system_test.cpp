@@ -8,9 +8,13 @@
 #include <atomic>
 #include <climits>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <future>
+#include <iterator>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -107,6 +111,66 @@ TEST_CASE("open_beneath: what leads outside is refused at every step") {
         CHECK(tree.open(path).error == EXDEV);
     }
     CHECK(tree.open("above").error == EXDEV);
+}
+
+TEST_CASE("open_beneath: no link is followed where none may be, wherever it leads") {
+    const FileTree tree;
+    std::filesystem::create_symlink("dir", tree.directory / "root/folder");
+    for (const char* path : {"dir/up", "out", "above", "absolute", "folder", "folder/up"}) {
+        CAPTURE(path);
+        CHECK(platform::open_beneath(tree.root.get(), path, platform::LinkPolicy::never).error == ELOOP);
+    }
+    for (const char* path : {"inside.txt", "dir", "."}) {
+        CAPTURE(path);
+        const IoResult opened = platform::open_beneath(tree.root.get(), path, platform::LinkPolicy::never);
+        CHECK(opened.ok());
+        const Fd file(static_cast<int>(opened.count));
+    }
+    CHECK(platform::open_beneath(tree.root.get(), "..", platform::LinkPolicy::never).error == EXDEV);
+}
+
+TEST_CASE("list_directory: every entry as itself, again and again, and no more than the limit") {
+    const FileTree tree;
+    const auto descriptors = [] {
+        return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+    };
+    const auto open = descriptors();
+    std::vector<platform::DirectoryEntry> entries;
+    bool complete = false;
+    for (int times = 0; times < 2; ++times) {
+        REQUIRE(platform::list_directory(tree.root.get(), 100, &entries, &complete) == 0);
+        CHECK(complete);
+        std::map<std::string, platform::DirectoryEntry> found;
+        for (const platform::DirectoryEntry& entry : entries) {
+            found[entry.name] = entry;
+        }
+        CHECK(found.size() == entries.size());
+        REQUIRE(found.size() == 7);
+        CHECK(found["inside.txt"].info.kind == FileKind::regular);
+        CHECK(found["inside.txt"].info.size == 10);
+        CHECK(found["inside.txt"].info.modified_ns > 0);
+        CHECK_FALSE(found["inside.txt"].is_link);
+        CHECK(found["dir"].info.kind == FileKind::directory);
+        CHECK(found["fifo"].info.kind == FileKind::other);
+        CHECK_FALSE(found["fifo"].is_link);
+        for (const char* const link : {"out", "above", "absolute"}) {
+            CAPTURE(link);
+            CHECK(found[link].is_link);
+            CHECK(found[link].info.kind == FileKind::other);
+        }
+    }
+    REQUIRE(platform::list_directory(tree.root.get(), 7, &entries, &complete) == 0);
+    CHECK(complete);
+    REQUIRE(platform::list_directory(tree.root.get(), 6, &entries, &complete) == 0);
+    CHECK_FALSE(complete);
+    CHECK(entries.size() == 6);
+    {
+        const Fd file = tree.open_or_fail("inside.txt");
+        CHECK(platform::list_directory(file.get(), 7, &entries, &complete) == ENOTDIR);
+        CHECK(entries.empty());
+    }
+    CHECK(platform::list_directory(-1, 7, &entries, &complete) == EBADF);
+    CHECK(descriptors() == open);
 }
 
 TEST_CASE("open_beneath: a FIFO that nobody writes to does not hold the caller") {

@@ -133,7 +133,7 @@ class CommandLine(WithDirectory):
         options = "port address reactors pin steer-by-cpu connection-limit config idle-timeout drain-timeout".split()
         for arguments, wanted in (
             ([], ["serve", "echo", "--config", "--version", "SIGTERM"]),
-            (["serve"], ["DIR", "--demo", *(f"--{name}" for name in options)]),
+            (["serve"], ["DIR", "--demo", "--listing", "--spa", "--cache-control", *(f"--{name}" for name in options)]),
             (["echo"], [f"--{name}" for name in options]),
         ):
             with self.subTest(arguments=arguments):
@@ -158,6 +158,7 @@ class CommandLine(WithDirectory):
         self.refused(2, ["--port takes one value"], "serve", here, "--port", 1, "--port", 2)
         for value in ("65536", "99999999999999999999", "-1", "1x", "0x10", ""):
             self.refused(2, ["--port", "a number from 0 to 65535"], "serve", here, "--port", value)
+        self.refused(2, ["--cache-control", "is not PATTERN=VALUE"], "serve", here, "--cache-control", "*.css")
         self.refused(2, ["--steer-by-cpu", "--pin"], "serve", here, "--steer-by-cpu")
 
     def test_what_cannot_be_done(self):
@@ -165,6 +166,7 @@ class CommandLine(WithDirectory):
         missing = here / "none"
         self.refused(1, [str(missing), "create it"], "serve", missing)
         self.refused(1, ["name the directory"], "serve", self.write("file", b"x"))
+        self.refused(1, ["spa_fallback", '"none.html"'], "serve", here, "--spa", "none.html")
         self.refused(1, ["localhost", "not numeric"], "serve", here, "--address", "localhost")
         self.refused(1, ["connection_limit is 0", "set it to"], "serve", here, "--connection-limit", 0)
         self.refused(1, [str(missing), "cannot be read"], "serve", here, "--config", missing)
@@ -195,6 +197,17 @@ class CommandLine(WithDirectory):
 
 
 class Serving(WithDirectory):
+    def test_options_of_files(self):
+        self.write("app.html", b"app")
+        self.write("style.css", b"css")
+        rules = ["--cache-control", "*.css=max-age=3600, immutable", "--cache-control", "*=no-cache"]
+        with serve(self.directory, "--listing", "--spa", "app.html", *rules) as program:
+            self.assertIn(b'<a href="./style.css">', program.ask("GET", "/").body)
+            self.assertEqual(program.ask("GET", "/settings/mine").body, b"app")
+            self.assertEqual(program.ask("GET", "/none.css").status, 404)
+            self.assertEqual(program.ask("GET", "/style.css").headers["cache-control"], "max-age=3600, immutable")
+            self.assertEqual(program.ask("GET", "/app.html").headers["cache-control"], "no-cache")
+
     def test_first_and_last_line(self):
         with serve(self.directory) as program:
             self.assertRegex(

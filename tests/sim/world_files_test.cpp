@@ -1,6 +1,9 @@
 // The simulated files: platform/file.h and send_file.
 #include <array>
 #include <cerrno>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "penstock/platform/file.h"
 #include "sim/world_fixture.h"
@@ -93,6 +96,60 @@ TEST_CASE("sim open_beneath: what leads outside is refused at every step") {
         CAPTURE(path);
         CHECK(tree.open(path).error == EXDEV);
     }
+}
+
+TEST_CASE("sim open_beneath: no link is followed where none may be, wherever it leads") {
+    Tree tree;
+    tree.world.add_link("/top/base/folder", "dir");
+    for (const char* path : {"dir/up", "out", "above", "absolute", "loop", "folder", "folder/up"}) {
+        CAPTURE(path);
+        CHECK(platform::open_beneath(tree.root, path, platform::LinkPolicy::never).error == ELOOP);
+    }
+    for (const char* path : {"inside.txt", "dir", "."}) {
+        CAPTURE(path);
+        CHECK(platform::open_beneath(tree.root, path, platform::LinkPolicy::never).ok());
+    }
+    CHECK(platform::open_beneath(tree.root, "..", platform::LinkPolicy::never).error == EXDEV);
+}
+
+TEST_CASE("sim list_directory: every entry as itself, again and again, and no more than the limit") {
+    Tree tree;
+    std::vector<platform::DirectoryEntry> entries;
+    bool complete = false;
+    for (int times = 0; times < 2; ++times) {
+        REQUIRE(platform::list_directory(tree.root, 100, &entries, &complete) == 0);
+        CHECK(complete);
+        std::map<std::string, platform::DirectoryEntry> found;
+        for (const platform::DirectoryEntry& entry : entries) {
+            found[entry.name] = entry;
+        }
+        CHECK(found.size() == entries.size());
+        REQUIRE(found.size() == 8);
+        CHECK(found["inside.txt"].info.kind == FileKind::regular);
+        CHECK(found["inside.txt"].info.size == 10);
+        CHECK_FALSE(found["inside.txt"].is_link);
+        CHECK(found["dir"].info.kind == FileKind::directory);
+        CHECK(found["fifo"].info.kind == FileKind::other);
+        CHECK_FALSE(found["fifo"].is_link);
+        for (const char* const link : {"out", "above", "absolute", "loop"}) {
+            CAPTURE(link);
+            CHECK(found[link].is_link);
+            CHECK(found[link].info.kind == FileKind::other);
+        }
+    }
+    REQUIRE(platform::list_directory(tree.root, 8, &entries, &complete) == 0);
+    CHECK(complete);
+    REQUIRE(platform::list_directory(tree.root, 7, &entries, &complete) == 0);
+    CHECK_FALSE(complete);
+    CHECK(entries.size() == 7);
+    CHECK(platform::list_directory(tree.open_or_fail("inside.txt"), 8, &entries, &complete) == ENOTDIR);
+    CHECK(entries.empty());
+    CHECK(platform::list_directory(-1, 8, &entries, &complete) == EBADF);
+    const auto open = tree.world.open_descriptors();
+    tree.world.script(sim::Call::list_directory, tree.root, 1, sim::Outcome::fail(EMFILE));
+    CHECK(platform::list_directory(tree.root, 8, &entries, &complete) == EMFILE);
+    CHECK(platform::list_directory(tree.root, 8, &entries, &complete) == 0);
+    CHECK(tree.world.open_descriptors() == open);
 }
 
 TEST_CASE("sim file_info and read_file tell what a file is and holds") {

@@ -66,7 +66,7 @@ Result<void> add_routes(const Options& options, Router* router) {
         router->any("/*path", echo_handler());
         return {};
     }
-    const Result<PlainHandler> files = static_files(options.directory);
+    const Result<PlainHandler> files = static_files(options.directory, options.files);
     if (!files.ok()) {
         return files.error();
     }

@@ -95,6 +95,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
 
 namespace {
 
+void add_file_options(CLI::App& command, StaticFileOptions* files);
 void add_network_options(CLI::App& command, Options* options);
 void add_limit_options(CLI::App& command, Options* options);
 
@@ -106,6 +107,7 @@ void add_commands(CLI::App& program, Options* options) {
                    "Add routes to try and to measure with: /plaintext, /json, /small,\n"
                    "/medium, /large, /f, /hello/NAME, /only-get, /echo, /stream/BYTES,\n"
                    "/count, /callback/stream/BYTES, /callback/count, /upload");
+    add_file_options(serve, &options->files);
     CLI::App& echo = *program.add_subcommand("echo", "Answer every request with its own body");
     for (CLI::App* const command : {&serve, &echo}) {
         command->group("Commands");
@@ -113,6 +115,34 @@ void add_commands(CLI::App& program, Options* options) {
         add_network_options(*command, options);
         add_limit_options(*command, options);
     }
+}
+
+void add_file_options(CLI::App& command, StaticFileOptions* files) {
+    command.add_flag("--listing", files->directory_listing, "List directories that have no index.html");
+    command
+        .add_option("--spa", files->spa_fallback,
+                    "The file below DIR that answers for paths that have none and whose\n"
+                    "last name has no dot")
+        ->type_name("FILE");
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--cache-control",
+            [files](const std::vector<std::string>& rules) {
+                for (const std::string& rule : rules) {
+                    const std::size_t split = rule.find('=');  // is there: checked below
+                    files->cache_control.push_back({rule.substr(0, split), rule.substr(split + 1)});
+                }
+            },
+            "Cache-Control of files that fit the pattern, \"*.css=max-age=3600\"; may be\n"
+            "given again, and the first that fits wins")
+        ->type_name("PATTERN=VALUE")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->check(CLI::Validator(
+            [](const std::string& rule) {
+                return rule.find('=') != std::string::npos ? std::string() : "\"" + rule + "\" is not PATTERN=VALUE";
+            },
+            ""));
 }
 
 // Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and

@@ -8,6 +8,7 @@
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/server.h"
+#include "penstock/protocols/http/static_files.h"
 
 namespace penstock::program {
 
@@ -16,6 +17,7 @@ enum class Command : std::uint8_t { serve, echo };
 struct Options {
     Command command = Command::serve;
     std::string directory;
+    StaticFileOptions files;
     bool demo = false;
     ListenOptions listen;
     Config config;

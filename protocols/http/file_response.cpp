@@ -1,0 +1,285 @@
+#include "penstock/protocols/http/file_response.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "penstock/engine/http_date.h"
+#include "penstock/platform/clock.h"
+#include "penstock/platform/net.h"
+#include "penstock/protocols/http/byte_ranges.h"
+#include "penstock/protocols/http/conditions.h"
+#include "penstock/protocols/http/request.h"
+#include "penstock/protocols/http/response.h"
+
+namespace penstock {
+
+namespace {
+
+// What fits a block of output is read and leaves with its head in one send. Above it sendfile spares the copies.
+constexpr std::size_t kReadLimitBytes = 16 << 10;
+
+// What tells one state of a file from another.
+struct FileTags {
+    FileTags(const platform::FileInfo& info, std::int64_t now);
+
+    std::array<char, 3 * 16 + 4> text;  // three numbers of 16 digits, quotes and hyphens
+    std::size_t text_size = 0;
+    std::optional<std::int64_t> modified_seconds;  // none: from before 1970, a clock that was never set
+};
+
+// One answer with one file, while it is made. Owns the descriptor until the response takes it over.
+class FileAnswer {
+public:
+    FileAnswer(const FileToSend& file, const Request& request, Response& response)
+        : file_(file), fd_(file.fd), request_(request), response_(response), now_(platform::wall_seconds()),
+          tags_(file.info, now_), validators_{{tags_.text.data(), tags_.text_size}, tags_.modified_seconds} {}
+    ~FileAnswer() {
+        if (fd_ >= 0) {
+            platform::close_descriptor(fd_);
+        }
+    }
+    FileAnswer(const FileAnswer&) = delete;
+    FileAnswer& operator=(const FileAnswer&) = delete;
+
+    void send();
+    void send_whole() { send_range({0, file_.info.size}); }
+
+private:
+    [[nodiscard]] ConditionOutcome judge() const;
+    [[nodiscard]] std::string_view joined(HeaderName name, std::string* memory) const;
+    void send_partly();
+    void send_range(ByteRange range);
+    void send_ranges(std::span<const ByteRange> ranges);
+    void describe(bool with_content_type);
+    [[nodiscard]] int read(std::uint64_t offset, std::span<std::byte> buffer) const;
+
+    const FileToSend& file_;
+    int fd_;
+    const Request& request_;
+    Response& response_;
+    const std::int64_t now_;
+    const FileTags tags_;
+    const Validators validators_;
+};
+
+}  // namespace
+
+void send_file_response(const FileToSend& file, const Request& request, Response& response) {
+    FileAnswer(file, request, response).send();
+}
+
+void send_error_page(const FileToSend& file, const Request& request, Response& response) {
+    FileAnswer(file, request, response).send_whole();
+}
+
+unsigned status_of_file_error(int error) {
+    switch (error) {
+        // Below a directory that is there to be served, what may not be read is nearly always a slip of its
+        // owner, who would look in vain for the reason of a 404. What must stay unknown does not belong
+        // there.
+        case EACCES:
+        case EPERM: return 403;
+        case ENOENT:
+        case ENOTDIR:
+        case ENAMETOOLONG:
+        case ELOOP:
+        case EXDEV:   // outside the directory
+        case EINVAL:  // names that this file system cannot have
+        case EILSEQ:
+        case ENXIO:  // a Unix socket, or a device that is not there
+        case ENODEV: return 404;
+        case EAGAIN: return 503;  // it is being changed; the next try finds it settled
+        default: return is_exhaustion(error) ? 503 : 500;
+    }
+}
+
+void refuse_file(Response& response, unsigned status) {
+    if (status == 503) {
+        response.header("Retry-After", "1");
+    }
+    response.status(status).send_static(status_phrase(status));
+}
+
+namespace {
+
+// Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has another number
+// (RFC 9110 §8.8.3).
+FileTags::FileTags(const platform::FileInfo& info, std::int64_t now) {
+    char* out = text.data();
+    char before = '"';
+    for (const std::uint64_t number :
+         {info.size, static_cast<std::uint64_t>(info.modified_ns), std::uint64_t{info.inode}}) {
+        *out++ = before;
+        out = std::to_chars(out, text.data() + text.size(), number, 16).ptr;
+        before = '-';
+    }
+    *out++ = '"';
+    text_size = static_cast<std::size_t>(out - text.data());
+    if (info.modified_ns >= 0) {
+        // Never later than the response's own Date (RFC 9110 §8.8.2.1).
+        modified_seconds = std::min(info.modified_ns / 1'000'000'000, now);
+    }
+}
+
+void FileAnswer::send() {
+    switch (judge()) {
+        case ConditionOutcome::not_modified:
+            describe(false);
+            response_.status(304).send_empty();
+            return;
+        case ConditionOutcome::precondition_failed: refuse_file(response_, 412); return;
+        case ConditionOutcome::proceed: break;
+    }
+    // Ranges are defined for GET alone (RFC 9110 §14.2).
+    const bool takes_ranges = request_.header(HeaderName::range).data() != nullptr && request_.method() == Method::get;
+    if (takes_ranges && if_range_holds(request_.header(HeaderName::if_range), validators_, now_)) {
+        send_partly();
+    } else {
+        send_whole();
+    }
+}
+
+ConditionOutcome FileAnswer::judge() const {
+    std::string match;
+    std::string none_match;
+    const ConditionFields fields{
+        .if_match = joined(HeaderName::if_match, &match),
+        .if_none_match = joined(HeaderName::if_none_match, &none_match),
+        .if_modified_since = request_.header(HeaderName::if_modified_since),
+        .if_unmodified_since = request_.header(HeaderName::if_unmodified_since),
+    };
+    return evaluate_conditions(request_.method(), fields, validators_, now_);
+}
+
+// The value of a field that may come several times, as one list (RFC 9110 §5.3). `memory` holds it where it had to be joined.
+std::string_view FileAnswer::joined(HeaderName name, std::string* memory) const {
+    const std::string_view first = request_.header(name);
+    if (first.data() == nullptr) {
+        return first;
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < request_.header_count(); ++i) {
+        const HeaderField field = request_.header_at(i);
+        if (find_header_name(field.name) == name) {
+            memory->append(count++ == 0 ? "" : ",").append(field.value);
+        }
+    }
+    return count == 1 ? first : std::string_view(*memory);
+}
+
+void FileAnswer::send_partly() {
+    const ByteRanges ranges = parse_byte_ranges(request_.header(HeaderName::range), file_.info.size);
+    std::array<char, kContentRangeBytes> text;
+    if (ranges.kind() == ByteRanges::Kind::unsatisfiable) {
+        response_.header("Content-Range", write_unsatisfied_range(file_.info.size, text));
+        refuse_file(response_, 416);
+    } else if (ranges.kind() == ByteRanges::Kind::none || ranges.is_whole()) {
+        send_whole();
+    } else if (ranges.ranges().size() > 1) {
+        send_ranges(ranges.ranges());
+    } else {
+        send_range(ranges.ranges().front());
+    }
+}
+
+// The fields come last: what cannot be read is not described, nor kept by a cache.
+void FileAnswer::send_range(ByteRange range) {
+    // Of a file that is handed over only the size is looked at for HEAD.
+    const bool handed_over = range.size > kReadLimitBytes || request_.method() == Method::head;
+    std::array<std::byte, kReadLimitBytes> buffer;  // left as it is until read into
+    const auto bytes = std::span(buffer).first(handed_over ? 0 : static_cast<std::size_t>(range.size));
+    if (const int error = read(range.offset, bytes); error != 0) {
+        refuse_file(response_, status_of_file_error(error));
+        return;
+    }
+    describe(true);
+    if (range.size != file_.info.size) {
+        std::array<char, kContentRangeBytes> text;
+        response_.status(206).header("Content-Range", write_content_range(range, file_.info.size, text));
+    }
+    if (handed_over) {
+        response_.send_file(std::exchange(fd_, -1), range.offset, range.size);
+    } else {
+        response_.send(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    }
+}
+
+std::string new_boundary();
+
+// multipart/byteranges (RFC 9110 §14.6).
+void FileAnswer::send_ranges(std::span<const ByteRange> ranges) {
+    const std::string boundary = new_boundary();
+    std::vector<std::string> texts;
+    texts.reserve(ranges.size() + 1);
+    std::vector<FilePart> parts;
+    parts.reserve(ranges.size() + 1);
+    for (const ByteRange& range : ranges) {
+        std::array<char, kContentRangeBytes> value;
+        std::string& text = texts.emplace_back(texts.empty() ? "--" : "\r\n--");
+        text.append(boundary).append("\r\nContent-Type: ").append(file_.content_type);
+        text.append("\r\nContent-Range: ").append(write_content_range(range, file_.info.size, value)).append("\r\n\r\n");
+        parts.push_back({text, range.offset, range.size});
+    }
+    parts.push_back({texts.emplace_back("\r\n--" + boundary + "--\r\n")});
+    describe(false);
+    response_.status(206).header("Content-Type", "multipart/byteranges; boundary=" + boundary);
+    response_.send_file_parts(std::exchange(fd_, -1), parts);
+}
+
+// One that whoever wrote the file could not foresee.
+std::string new_boundary() {
+    thread_local std::mt19937_64 t_random{std::random_device{}()};
+    std::array<char, 16> digits;
+    char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), t_random(), 16).ptr;
+    return "penstock-" + std::string(digits.data(), end);
+}
+
+void FileAnswer::describe(bool with_content_type) {
+    if (with_content_type) {
+        response_.header("Content-Type", file_.content_type);
+        response_.header("X-Content-Type-Options", "nosniff");
+    }
+    if (!file_.cache_control.empty()) {
+        response_.header("Cache-Control", file_.cache_control);
+    }
+    if (response_.status() != 200) {
+        return;  // a page in place of what was asked for: its validators are not those of that
+    }
+    response_.header("ETag", validators_.entity_tag);
+    response_.header("Accept-Ranges", "bytes");
+    if (validators_.modified_seconds) {
+        std::array<char, kHttpDateBytes> date;
+        write_http_date(*validators_.modified_seconds, date.data());
+        response_.header("Last-Modified", {date.data(), date.size()});
+    }
+}
+
+// 0, or errno: EAGAIN when the file has become shorter, being rewritten, so that its size and its tag are not true.
+int FileAnswer::read(std::uint64_t offset, std::span<std::byte> buffer) const {
+    while (!buffer.empty()) {
+        const IoResult result = platform::read_file(fd_, offset, buffer);
+        if (!result.ok()) {
+            return result.error;
+        }
+        if (result.count == 0) {
+            return EAGAIN;
+        }
+        offset += static_cast<std::uint64_t>(result.count);
+        buffer = buffer.subspan(static_cast<std::size_t>(result.count));
+    }
+    return 0;
+}
+
+}  // namespace
+
+}  // namespace penstock

@@ -1,0 +1,34 @@
+// Internal.
+// A file as an answer: the fields that describe it, what the request's conditions and ranges make of it (RFC 9110 §13, §14),
+// and how its bytes leave. Does not open files. On the thread of the response's reactor.
+#pragma once
+
+#include <string_view>
+
+#include "penstock/platform/file.h"
+
+namespace penstock {
+
+class Request;
+class Response;
+
+struct FileToSend {
+    int fd = -1;  // taken over
+    platform::FileInfo info{};
+    std::string_view content_type{};
+    std::string_view cache_control{};  // empty: none
+};
+
+// Answers with 200, 206, 304, 412 or 416; 503 or 500 when it cannot be read. The file may shrink meanwhile: then nothing is
+// made up, and the connection ends.
+void send_file_response(const FileToSend& file, const Request& request, Response& response);
+// The whole of it, with the status that is set, whatever the request says: a page in place of what was asked for, so
+// without the validators of that.
+void send_error_page(const FileToSend& file, const Request& request, Response& response);
+
+// For what cannot be opened or read: 403, 404, 500 or 503, by errno. EAGAIN stands for a file that is being rewritten.
+[[nodiscard]] unsigned status_of_file_error(int error);
+// Answers with the status's phrase.
+void refuse_file(Response& response, unsigned status);
+
+}  // namespace penstock
