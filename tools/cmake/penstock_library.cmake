@@ -24,6 +24,15 @@ set(portable_sources ${engine_sources} ${protocol_sources} ${http_sources} ${web
 set(shared_posix_sources "${PROJECT_SOURCE_DIR}/platform/posix/error.cpp"
     "${PROJECT_SOURCE_DIR}/platform/posix/address.cpp")
 
+# What both the objects and the archives link, with the content codings that were found.
+set(PENSTOCK_LIBRARIES xxHash::xxhash ZLIB::ZLIB)
+if(PENSTOCK_USE_BROTLI)
+    list(APPEND PENSTOCK_LIBRARIES Brotli::brotli)
+endif()
+if(PENSTOCK_USE_ZSTD)
+    list(APPEND PENSTOCK_LIBRARIES Zstandard::zstd)
+endif()
+
 function(penstock_add_archive name exported_name)
     add_library(${name} STATIC $<TARGET_OBJECTS:penstock_objects> ${PENSTOCK_LLHTTP_OBJECTS} ${ARGN})
     add_library(penstock::${exported_name} ALIAS ${name})
@@ -31,7 +40,7 @@ function(penstock_add_archive name exported_name)
     penstock_compile(${name})
     target_include_directories(${name} PUBLIC "$<BUILD_INTERFACE:${PENSTOCK_INCLUDE_TREE}>"
         "$<INSTALL_INTERFACE:include>")
-    target_link_libraries(${name} PUBLIC Threads::Threads PRIVATE xxHash::xxhash)
+    target_link_libraries(${name} PUBLIC Threads::Threads PRIVATE ${PENSTOCK_LIBRARIES})
     if(llhttp_FOUND)
         target_link_libraries(${name} PRIVATE ${PENSTOCK_LLHTTP_PACKAGE})
     endif()
@@ -41,7 +50,12 @@ if(portable_sources)
     add_library(penstock_objects OBJECT ${portable_sources})
     penstock_compile(penstock_objects)
     target_include_directories(penstock_objects PUBLIC "${PENSTOCK_INCLUDE_TREE}")
-    target_link_libraries(penstock_objects PUBLIC Threads::Threads PRIVATE xxHash::xxhash penstock_llhttp)
+    target_link_libraries(penstock_objects PUBLIC Threads::Threads
+        PRIVATE ${PENSTOCK_LIBRARIES} penstock_llhttp)
+    # For these alone, so that nothing else is compiled again when a library comes or goes.
+    set_property(SOURCE protocols/http/content_coding.cpp protocols/http/brotli_coding.cpp
+        protocols/http/zstd_coding.cpp APPEND PROPERTY COMPILE_DEFINITIONS
+        PENSTOCK_HAS_BROTLI=$<BOOL:${PENSTOCK_USE_BROTLI}> PENSTOCK_HAS_ZSTD=$<BOOL:${PENSTOCK_USE_ZSTD}>)
     list(LENGTH portable_sources count)
     penstock_report(library "${count} sources, platform ${PENSTOCK_BACKEND}")
 else()

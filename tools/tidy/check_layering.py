@@ -15,7 +15,7 @@ SYSTEM_MACROS = re.compile(
 SYSTEM_HEADERS = re.compile(
     r"(sys|netinet|arpa|linux|net)/.*|(unistd|fcntl|poll|pthread|signal|sched|netdb|dirent|semaphore)\.h"
 )
-THIRD_PARTY = re.compile(r"(llhttp|xxhash|xxh3|zlib)\.h|(wolfssl|jemalloc|benchmark|CLI|doctest)/.*")
+THIRD_PARTY = re.compile(r"(llhttp|xxhash|xxh3|zlib|zstd|zstd_errors)\.h|(brotli|wolfssl|jemalloc|benchmark|CLI|doctest)/.*")
 # Tests are written with it, so their helpers' headers may be too.
 THIRD_PARTY_OF_TESTS = re.compile(r"doctest/.*")
 MARKS = ("// Public.", "// Internal.")

@@ -1,0 +1,82 @@
+#include "penstock/protocols/http/content_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+namespace penstock {
+
+namespace {
+
+std::unique_ptr<DecodingStream> make_stream(ContentCoding coding, std::size_t memory_limit_bytes) {
+    switch (coding) {
+        case ContentCoding::identity: return nullptr;
+        case ContentCoding::gzip: return make_zlib_decoder(true, memory_limit_bytes);
+        case ContentCoding::deflate: return make_zlib_decoder(false, memory_limit_bytes);
+        case ContentCoding::brotli: return make_brotli_decoder(memory_limit_bytes);
+        case ContentCoding::zstd: return make_zstd_decoder(memory_limit_bytes);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<ContentDecoder> ContentDecoder::create(ContentCoding coding, std::uint64_t decoded_limit_bytes,
+                                                       std::size_t memory_limit_bytes) {
+    auto stream = make_stream(coding, memory_limit_bytes);
+    if (stream == nullptr) {
+        return nullptr;
+    }
+    return std::unique_ptr<ContentDecoder>(new (std::nothrow) ContentDecoder(std::move(stream), decoded_limit_bytes));
+}
+
+bool ContentDecoder::decode(std::string_view input, ByteSink sink) {
+    if (error_status_ != 0) {
+        return false;
+    }
+    std::array<char, kPieceBytes> piece;
+    for (;;) {
+        // Room for one byte more than is allowed: it tells a body at the limit from one above.
+        const std::uint64_t room = decoded_limit_bytes_ - decoded_bytes_;
+        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size() - 1, room)) + 1;
+        const CodingStep step = stream_->step(input, piece.data(), size);
+        if (!take(step, piece.data(), sink)) {
+            return false;
+        }
+        if (step.state == CodingStep::State::done) {
+            return true;
+        }
+    }
+}
+
+bool ContentDecoder::take(const CodingStep& step, const char* bytes, const ByteSink& sink) {
+    if (step.produced > decoded_limit_bytes_ - decoded_bytes_) {
+        return fail(413, "body: more bytes than allowed when decoded");
+    }
+    if (step.produced > 0 && !sink({bytes, step.produced})) {
+        return fail(500, "body: its bytes could not be taken");
+    }
+    decoded_bytes_ += step.produced;
+    if (step.state == CodingStep::State::no_memory) {
+        return fail(503, "body: no memory to decode it");
+    }
+    if (step.state == CodingStep::State::corrupt) {
+        return fail(400, "body: it is not encoded as its Content-Encoding says");
+    }
+    return true;
+}
+
+bool ContentDecoder::finish() {
+    if (error_status_ == 0 && !stream_->is_at_end()) {
+        return fail(400, "body: it ends within what its Content-Encoding says");
+    }
+    return error_status_ == 0;
+}
+
+bool ContentDecoder::fail(unsigned status, const char* sentence) {
+    error_status_ = status;
+    error_ = sentence;
+    return false;
+}
+
+}  // namespace penstock

@@ -1,0 +1,55 @@
+#include "penstock/protocols/http/content_encoder.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <utility>
+
+#include "penstock/engine/ensure.h"
+
+namespace penstock {
+
+namespace {
+
+std::unique_ptr<EncodingStream> make_stream(ContentCoding coding, int level, std::size_t memory_limit_bytes) {
+    switch (coding) {
+        case ContentCoding::identity: return nullptr;
+        case ContentCoding::gzip: return make_zlib_encoder(true, level, memory_limit_bytes);
+        case ContentCoding::deflate: return make_zlib_encoder(false, level, memory_limit_bytes);
+        case ContentCoding::brotli: return make_brotli_encoder(level, memory_limit_bytes);
+        case ContentCoding::zstd: return make_zstd_encoder(level, memory_limit_bytes);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<ContentEncoder> ContentEncoder::create(ContentCoding coding, int level, std::size_t memory_limit_bytes) {
+    auto stream = make_stream(coding, std::clamp(level, 1, 9), memory_limit_bytes);
+    if (stream == nullptr) {
+        return nullptr;
+    }
+    return std::unique_ptr<ContentEncoder>(new (std::nothrow) ContentEncoder(std::move(stream)));
+}
+
+bool ContentEncoder::encode(std::string_view input, Flush flush, ByteSink sink) {
+    if (failed_) {
+        return false;
+    }
+    ensure(!finished_, "a body is encoded beyond its end");
+    finished_ = flush == Flush::finish;
+    std::array<char, kPieceBytes> piece;
+    for (;;) {
+        const CodingStep step = stream_->step(input, flush, piece.data(), piece.size());
+        const bool is_refused = step.produced > 0 && !sink({piece.data(), step.produced});
+        if (is_refused || (step.state != CodingStep::State::more && step.state != CodingStep::State::done)) {
+            failed_ = true;
+            return false;
+        }
+        if (step.state == CodingStep::State::done) {
+            return true;
+        }
+    }
+}
+
+}  // namespace penstock
