@@ -56,7 +56,6 @@ public:
 
 private:
     [[nodiscard]] ConditionOutcome judge() const;
-    [[nodiscard]] std::string_view joined(HeaderName name, std::string* memory) const;
     void send_partly();
     void send_range(ByteRange range);
     void send_ranges(std::span<const ByteRange> ranges);
@@ -80,6 +79,21 @@ void send_file_response(const FileToSend& file, const Request& request, Response
 
 void send_error_page(const FileToSend& file, const Request& request, Response& response) {
     FileAnswer(file, request, response).send_whole();
+}
+
+std::string_view joined_field(const Request& request, HeaderName name, std::string* memory) {
+    const std::string_view first = request.header(name);
+    if (first.data() == nullptr) {
+        return first;
+    }
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < request.header_count(); ++i) {
+        const HeaderField field = request.header_at(i);
+        if (find_header_name(field.name) == name) {
+            memory->append(count++ == 0 ? "" : ",").append(field.value);
+        }
+    }
+    return count == 1 ? first : std::string_view(*memory);
 }
 
 unsigned status_of_file_error(int error) {
@@ -153,28 +167,12 @@ ConditionOutcome FileAnswer::judge() const {
     std::string match;
     std::string none_match;
     const ConditionFields fields{
-        .if_match = joined(HeaderName::if_match, &match),
-        .if_none_match = joined(HeaderName::if_none_match, &none_match),
+        .if_match = joined_field(request_, HeaderName::if_match, &match),
+        .if_none_match = joined_field(request_, HeaderName::if_none_match, &none_match),
         .if_modified_since = request_.header(HeaderName::if_modified_since),
         .if_unmodified_since = request_.header(HeaderName::if_unmodified_since),
     };
     return evaluate_conditions(request_.method(), fields, validators_, now_);
-}
-
-// The value of a field that may come several times, as one list (RFC 9110 §5.3). `memory` holds it where it had to be joined.
-std::string_view FileAnswer::joined(HeaderName name, std::string* memory) const {
-    const std::string_view first = request_.header(name);
-    if (first.data() == nullptr) {
-        return first;
-    }
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < request_.header_count(); ++i) {
-        const HeaderField field = request_.header_at(i);
-        if (find_header_name(field.name) == name) {
-            memory->append(count++ == 0 ? "" : ",").append(field.value);
-        }
-    }
-    return count == 1 ? first : std::string_view(*memory);
 }
 
 void FileAnswer::send_partly() {
@@ -251,6 +249,12 @@ void FileAnswer::describe(bool with_content_type) {
     }
     if (!file_.cache_control.empty()) {
         response_.header("Cache-Control", file_.cache_control);
+    }
+    if (!file_.content_encoding.empty()) {
+        response_.header("Content-Encoding", file_.content_encoding);
+    }
+    if (file_.varies) {
+        response_.add_header("Vary", "Accept-Encoding");
     }
     if (response_.status() != 200) {
         return;  // a page in place of what was asked for: its validators are not those of that

@@ -3,9 +3,11 @@
 // and how its bytes leave. Does not open files. On the thread of the response's reactor.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "penstock/platform/file.h"
+#include "penstock/protocols/http/tables.h"
 
 namespace penstock {
 
@@ -17,7 +19,13 @@ struct FileToSend {
     platform::FileInfo info{};
     std::string_view content_type{};
     std::string_view cache_control{};  // empty: none
+    std::string_view content_encoding{};  // empty: none
+    bool varies = false;  // with Accept-Encoding
 };
+
+// The value of a field that may come several times, as one list (RFC 9110 §5.3); a null view when there is none. `memory` holds
+// it where it had to be joined.
+[[nodiscard]] std::string_view joined_field(const Request& request, HeaderName name, std::string* memory);
 
 // Answers with 200, 206, 304, 412 or 416; 503 or 500 when it cannot be read. The file may shrink meanwhile: then nothing is
 // made up, and the connection ends.

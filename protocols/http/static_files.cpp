@@ -13,6 +13,7 @@
 #include "penstock/engine/config.h"
 #include "penstock/platform/file.h"
 #include "penstock/platform/net.h"
+#include "penstock/protocols/http/accept_encoding.h"
 #include "penstock/protocols/http/directory_listing.h"
 #include "penstock/protocols/http/file_response.h"
 #include "penstock/protocols/http/request.h"
@@ -39,7 +40,10 @@ public:
         }
     }
     OpenFile(OpenFile&& other) noexcept : fd_(other.hand_over()) {}
-    OpenFile& operator=(OpenFile&&) = delete;
+    OpenFile& operator=(OpenFile&& other) noexcept {
+        std::swap(fd_, other.fd_);
+        return *this;
+    }
     OpenFile(const OpenFile&) = delete;
     OpenFile& operator=(const OpenFile&) = delete;
 
@@ -75,6 +79,7 @@ private:
     void send_listing(int fd, std::string_view name, const Request& request, Response& response) const;
     // Gives a link in the directory `name` the information of what it leads to and returns 0, or errno.
     [[nodiscard]] int look_behind_link(std::string_view name, platform::DirectoryEntry* entry) const;
+    [[nodiscard]] ContentCoding take_precompressed(std::string_view path, const Request& request, Found* found) const;
     void send(Found& found, std::string_view path, const Request& request, Response& response) const;
     // `error` is why there is no file of that name; 0 when it is not to be served.
     void answer_missing(int error, std::string_view name, const Request& request, Response& response) const;
@@ -84,6 +89,7 @@ private:
     StaticFileOptions options_;
 };
 
+std::string_view suffix_of(ContentCoding coding);
 Error opening_failed(const std::string& directory, int code);
 bool is_servable(std::string_view name, bool hidden_files);
 bool write_path(std::string_view name, std::string_view more, PathBuffer* path);
@@ -255,13 +261,41 @@ int StaticFiles::look_behind_link(std::string_view name, platform::DirectoryEntr
 
 void StaticFiles::send(Found& found, std::string_view path, const Request& request, Response& response) const {
     std::string room;
-    const FileToSend file{found.file.hand_over(), found.info, content_type_of(options_, path, &room),
-                          cache_control_of(options_, path)};
+    FileToSend file{.content_type = content_type_of(options_, path, &room),
+                    .cache_control = cache_control_of(options_, path),
+                    .varies = options_.precompressed};
+    if (options_.precompressed) {
+        const ContentCoding coding = take_precompressed(path, request, &found);
+        file.content_encoding = coding != ContentCoding::identity ? content_coding_name(coding) : std::string_view();
+    }
+    file.info = found.info;
+    file.fd = found.file.hand_over();
     if (response.status() == 200) {
         send_file_response(file, request, response);
     } else {
         send_error_page(file, request, response);
     }
+}
+
+// Puts the best file beside `found` that the client accepts in its place; the coding of what is there then.
+ContentCoding StaticFiles::take_precompressed(std::string_view path, const Request& request, Found* found) const {
+    std::vector<ContentCoding> offered{ContentCoding::brotli, ContentCoding::zstd, ContentCoding::gzip};
+    std::string memory;
+    const std::string_view accepted = joined_field(request, HeaderName::accept_encoding, &memory);
+    while (!offered.empty()) {
+        const ContentCoding coding = choose_content_coding(accepted, offered).value_or(ContentCoding::identity);
+        PathBuffer sibling;  // left as it is until written
+        if (coding == ContentCoding::identity || !write_path(path, suffix_of(coding), &sibling)) {
+            break;
+        }
+        Found encoded = find(sibling.data());
+        if (encoded.is_file() && encoded.info.modified_ns >= found->info.modified_ns) {
+            *found = std::move(encoded);
+            return coding;
+        }
+        std::erase(offered, coding);
+    }
+    return ContentCoding::identity;
 }
 
 void StaticFiles::answer_missing(int error, std::string_view name, const Request& request, Response& response) const {
@@ -289,6 +323,10 @@ void StaticFiles::answer_not_found(const Request& request, Response& response) c
         }
     }
     refuse_file(response, 404);
+}
+
+std::string_view suffix_of(ContentCoding coding) {
+    return coding == ContentCoding::brotli ? ".br" : coding == ContentCoding::zstd ? ".zst" : ".gz";
 }
 
 // Whether every segment is a name that may be served. The last one may be empty: that asks for the index.

@@ -56,6 +56,10 @@ struct StaticFileOptions {
     // has no dot: the page of a program that takes its paths apart itself. Empty: none.
     std::string spa_fallback{};
     FollowSymlinks follow_symlinks = FollowSymlinks::inside;
+    // A file "a.css.br", "a.css.zst" or "a.css.gz" beside "a.css", and not older than it, is sent in its place to clients that
+    // accept its coding (RFC 9110 §12.5.3), and every answer says that it varies with that. Costs an attempt to open each
+    // that a client accepts.
+    bool precompressed = false;
     // Of text/*. Empty: the type is sent without one.
     std::string charset = "utf-8";
     // Looked at in their order, before mime_types.h.

@@ -166,6 +166,43 @@ TEST_CASE("several parts of a file, none of them twice") {
     CHECK(repeated.body == kFileLetters);  // not two hundred times
 }
 
+TEST_CASE("a file beside the file is sent in its place where the client accepts its coding") {
+    sim::World world;
+    world.add_file("/www/a.css", "plain");
+    world.add_file("/www/a.css.gz", "zipped");
+    world.add_file("/www/a.css.br", "brotli");
+    world.add_file("/www/b.css", "alone");
+    const auto files = static_files("/www", {.precompressed = true});
+    REQUIRE(files.ok());
+    Router router;
+    router.get("/*path", files.value());
+    ReactorUnderTest server(world, router);
+    REQUIRE(server.start());
+    server.settle();
+    const auto ask = [&](std::string_view path, const std::string& accepted) {
+        sim::Peer peer = world.connect(kPort);
+        peer.send(get(path, accepted.empty() ? "" : "Accept-Encoding: " + accepted + "\r\n"));
+        server.settle();
+        const std::vector<Reply> replies = replies_in(peer.take_received());
+        peer.close();
+        server.settle();
+        REQUIRE(replies.size() == 1);
+        CHECK(replies[0].field("Vary") == "Accept-Encoding");
+        CHECK(replies[0].field("Content-Type") == "text/css; charset=utf-8");
+        return replies[0].body + " " + replies[0].field("Content-Encoding");
+    };
+    CHECK(ask("/a.css", "") == "plain ");
+    CHECK(ask("/a.css", "gzip") == "zipped gzip");
+    CHECK(ask("/a.css", "gzip, br") == "brotli br");
+    CHECK(ask("/a.css", "gzip, br;q=0.5") == "zipped gzip");
+    CHECK(ask("/a.css", "gzip;q=0") == "plain ");
+    CHECK(ask("/a.css", "zstd, gzip;q=0.2") == "zipped gzip");
+    CHECK(ask("/a.css", "deflate") == "plain ");
+    CHECK(ask("/a.css", "identity;q=0, gzip;q=0") == "plain ");
+    CHECK(ask("/b.css", "gzip, br, zstd") == "alone ");
+    server.check_nothing_left();
+}
+
 TEST_CASE("a range on what is no file is not looked at") {
     Files files;
     CHECK(files.ask("/none", "Range: bytes=0-1\r\nIf-None-Match: *\r\n").status == 404);

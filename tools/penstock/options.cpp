@@ -119,6 +119,8 @@ void add_commands(CLI::App& program, Options* options) {
 
 void add_file_options(CLI::App& command, StaticFileOptions* files) {
     command.add_flag("--listing", files->directory_listing, "List directories that have no index.html");
+    command.add_flag("--precompressed", files->precompressed,
+                     "Send NAME.br, NAME.zst or NAME.gz in place of NAME to clients that take it");
     command
         .add_option("--spa", files->spa_fallback,
                     "The file below DIR that answers for paths that have none and whose\n"
