@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "penstock/engine/alarm.h"
-#include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
 
 namespace penstock::task_detail {

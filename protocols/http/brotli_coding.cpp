@@ -154,19 +154,11 @@ CodingStep BrotliDecoder::step(std::string_view& input, char* output, std::size_
 }  // namespace
 
 std::unique_ptr<EncodingStream> make_brotli_encoder(int level, std::size_t memory_limit_bytes) {
-    std::unique_ptr<BrotliEncoder> stream(new (std::nothrow) BrotliEncoder(memory_limit_bytes));
-    if (stream == nullptr || !stream->begin(level)) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<BrotliEncoder>(new (std::nothrow) BrotliEncoder(memory_limit_bytes)), level);
 }
 
 std::unique_ptr<DecodingStream> make_brotli_decoder(std::size_t memory_limit_bytes) {
-    std::unique_ptr<BrotliDecoder> stream(new (std::nothrow) BrotliDecoder(memory_limit_bytes));
-    if (stream == nullptr || !stream->begin()) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<BrotliDecoder>(new (std::nothrow) BrotliDecoder(memory_limit_bytes)));
 }
 
 }  // namespace penstock

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "penstock/protocols/http/content_coding.h"
 
@@ -108,5 +109,11 @@ public:
 [[nodiscard]] std::unique_ptr<DecodingStream> make_zlib_decoder(bool gzip, std::size_t memory_limit_bytes);
 [[nodiscard]] std::unique_ptr<DecodingStream> make_brotli_decoder(std::size_t memory_limit_bytes);
 [[nodiscard]] std::unique_ptr<DecodingStream> make_zstd_decoder(std::size_t memory_limit_bytes);
+
+// How all of these begin: the stream, or nullptr when there was no memory for it or it could not begin.
+template <class Stream, class... Arguments>
+[[nodiscard]] std::unique_ptr<Stream> begun(std::unique_ptr<Stream> stream, Arguments... arguments) {
+    return stream != nullptr && stream->begin(arguments...) ? std::move(stream) : nullptr;
+}
 
 }  // namespace penstock

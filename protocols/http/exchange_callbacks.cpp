@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "penstock/engine/connection.h"
-#include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
 #include "penstock/protocols/http/callbacks.h"
 #include "penstock/protocols/http/deferred_response.h"
@@ -161,6 +160,7 @@ bool Exchange::write_for_callback() {
 
 void Exchange::finish_write() {
     callbacks_->write.reset();
+    callbacks_->bytes = std::string();  // what it kept has left
     if (const auto function = std::exchange(callbacks_->on_written, nullptr)) {
         http_.call(*this, function);
     }

@@ -128,19 +128,11 @@ CodingStep ZlibDecoder::step(std::string_view& input, char* output, std::size_t 
 }  // namespace
 
 std::unique_ptr<EncodingStream> make_zlib_encoder(bool gzip, int level, std::size_t memory_limit_bytes) {
-    std::unique_ptr<ZlibEncoder> stream(new (std::nothrow) ZlibEncoder(memory_limit_bytes));
-    if (stream == nullptr || !stream->begin(gzip, level)) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<ZlibEncoder>(new (std::nothrow) ZlibEncoder(memory_limit_bytes)), gzip, level);
 }
 
 std::unique_ptr<DecodingStream> make_zlib_decoder(bool gzip, std::size_t memory_limit_bytes) {
-    std::unique_ptr<ZlibDecoder> stream(new (std::nothrow) ZlibDecoder(gzip, memory_limit_bytes));
-    if (stream == nullptr || !stream->begin()) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<ZlibDecoder>(new (std::nothrow) ZlibDecoder(gzip, memory_limit_bytes)));
 }
 
 }  // namespace penstock

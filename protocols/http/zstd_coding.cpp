@@ -126,22 +126,14 @@ std::unique_ptr<EncodingStream> make_zstd_encoder(int level, std::size_t memory_
     if (memory_limit_bytes < kEncoderMemoryBytes) {
         return nullptr;
     }
-    std::unique_ptr<ZstdEncoder> stream(new (std::nothrow) ZstdEncoder());
-    if (stream == nullptr || !stream->begin(level)) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<ZstdEncoder>(new (std::nothrow) ZstdEncoder()), level);
 }
 
 std::unique_ptr<DecodingStream> make_zstd_decoder(std::size_t memory_limit_bytes) {
     if (memory_limit_bytes < kDecoderMemoryBytes) {
         return nullptr;
     }
-    std::unique_ptr<ZstdDecoder> stream(new (std::nothrow) ZstdDecoder());
-    if (stream == nullptr || !stream->begin()) {
-        return nullptr;
-    }
-    return stream;
+    return begun(std::unique_ptr<ZstdDecoder>(new (std::nothrow) ZstdDecoder()));
 }
 
 }  // namespace penstock
