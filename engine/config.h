@@ -131,6 +131,11 @@ inline constexpr int kRequestsPerTurn = 512;
 inline constexpr int kCallbacksPerTurn = 64;
 // Bytes one sendfile call moves before other connections get their turn.
 inline constexpr std::size_t kFileSliceBytes = 256 << 10;
+// What of a file is read at a time on the offload pool before sendfile may have it, when the disk has to be waited for: a disk
+// gives that in a few milliseconds, and the pages stay in memory for as long as it takes to send them.
+inline constexpr std::size_t kFileWarmBytes = 1 << 20;
+// Files that one reactor has read like this at once. More would only make the disk seek, and leave nothing of the pool to others.
+inline constexpr std::uint32_t kFilesWarmedAtOnce = 32;
 // A body up to here is copied behind its head into the output block; a larger one that need not be copied goes as a
 // piece of its own. Copying a page costs about as much as the kernel's handling of a second piece.
 inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
@@ -157,6 +162,14 @@ inline constexpr std::uint32_t kStuckOutputMs = 1'000;
 // How long a connection waits for an input block before its client gets 503: longer than a burst takes to be served,
 // shorter than a person waits.
 inline constexpr std::uint32_t kStarvedTimeoutMs = 2'000;
+// A file that nothing is kept of is read up to this size, since what fits a block of output leaves with its head in one
+// send; above it sendfile spares the copies.
+inline constexpr std::size_t kReadFileLimitBytes = 16 << 10;
+// A served file up to this size is kept with its content, and leaves in one send with its head; larger ones are kept by an open
+// descriptor, for sendfile. perf/run static measures where the one gets cheaper than the other.
+inline constexpr std::size_t kCachedFileLimitBytes = 64 << 10;
+// Paths that one reactor looks up on the offload pool at once for each directory that is served; further ones queue.
+inline constexpr std::uint32_t kFilesLoadedAtOnce = 32;
 // Entries of a directory that `static_files` lists: each is a system call on the reactor's thread, so all of them take
 // a millisecond or two, and nobody reads further down. Where every letter has to be escaped, the page is 3 MB.
 inline constexpr std::size_t kListingLimit = 1'000;

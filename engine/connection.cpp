@@ -4,6 +4,7 @@
 #include <array>
 
 #include "penstock/engine/reactor.h"
+#include "penstock/platform/file.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
@@ -134,13 +135,16 @@ std::uint64_t Connection::send_some() {
         return 0;
     }
     std::uint64_t taken_bytes = 0;
-    for (int sends = 0; !output_.empty() && (edges_ & kWritable) != 0; ++sends) {
+    for (int sends = 0; !output_.empty() && (edges_ & (kWritable | kColdFile)) == kWritable; ++sends) {
         if (sends == kSendsPerTurn) {
             reactor().make_ready(*this);
             break;
         }
         bool cut_short = false;
         const IoResult sent = send_front(&cut_short);
+        if ((edges_ & kColdFile) != 0) {
+            break;  // the reactor comes back when the disk has answered
+        }
         if (!sent.ok() && !is_would_block(sent.error)) {
             reactor().count().peer_resets.add();
             close();
@@ -165,13 +169,7 @@ std::uint64_t Connection::send_some() {
 // One call to the kernel for what stands in front: a file's slice, or all pieces of memory up to the next file.
 IoResult Connection::send_front(bool* cut_short) {
     if (const FileRange* file = output_.front_file()) {
-        const std::size_t slice = file->size < kFileSliceBytes ? static_cast<std::size_t>(file->size) : kFileSliceBytes;
-        const IoResult sent = platform::send_file(fd_, file->fd, file->offset, slice);
-        if (sent.ok() && sent.count == 0) {
-            return IoResult::failure(EPIPE);  // the file has shrunk: its promised length cannot be kept
-        }
-        // sendfile also stops early at the end of a pipe's worth of pages, so only EAGAIN means a full socket.
-        return sent;
+        return send_file_slice(*file);
     }
     std::array<platform::SendPiece, platform::kMaxSendPieces> pieces;
     bool file_follows = false;
@@ -183,6 +181,36 @@ IoResult Connection::send_front(bool* cut_short) {
     const IoResult sent = platform::send(fd_, std::span{pieces.data(), count}, file_follows);
     *cut_short = sent.ok() && static_cast<std::size_t>(sent.count) < size;
     return sent;
+}
+
+// A part of the file that is in memory as a whole, or else that is fetched first.
+IoResult Connection::send_file_slice(const FileRange& file) {
+    const auto slice = static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kFileSliceBytes));
+    const std::uint64_t end = file.offset + slice;
+    if (end > file.warm_end) {
+        // Disks are read ahead: when the last byte is there, so is what lies before it.
+        std::byte last{};
+        const IoResult probe = platform::read_file(file.fd, end - 1, {&last, 1}, platform::DiskWait::never);
+        if (!probe.ok() && is_would_block(probe.error) && reactor().warm_file(*this)) {
+            edges_ |= kColdFile;
+            return probe;
+        }
+    }
+    const IoResult sent = platform::send_file(fd_, file.fd, file.offset, slice);
+    if (sent.ok() && sent.count == 0) {
+        return IoResult::failure(EPIPE);  // the file has shrunk: its promised length cannot be kept
+    }
+    // sendfile also stops early at the end of a pipe's worth of pages, so only EAGAIN means a full socket.
+    return sent;
+}
+
+// Of the range in front, up to `end`.
+void Connection::file_is_warm(std::uint64_t end) {
+    edges_ &= static_cast<std::uint8_t>(~kColdFile);
+    if (output_.front_file() != nullptr) {
+        output_.set_front_file_warm(end);
+    }
+    come_back();
 }
 
 // The peer must take something of what waits within the write timeout, and what it takes puts the end of that off.

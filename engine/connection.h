@@ -121,8 +121,8 @@ private:
     friend class ConnectionPool;
     friend class ConnectionList;
 
-    // kBlocked: output waits for the peer, and the write deadline runs.
-    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4, kBlocked = 8 };
+    // kBlocked: output waits for the peer, and the write deadline runs. kColdFile: it waits for the disk.
+    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4, kBlocked = 8, kColdFile = 16 };
     enum Flag : std::uint8_t {
         kInputEnded = 1,
         kPaused = 2,
@@ -146,6 +146,8 @@ private:
     [[nodiscard]] bool prepare_room();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
+    [[nodiscard]] IoResult send_file_slice(const FileRange& file);
+    void file_is_warm(std::uint64_t end);
     void mind_write_deadline(std::uint64_t taken_bytes);
     void end_output();
     void discard_some();

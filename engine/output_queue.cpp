@@ -21,12 +21,12 @@ struct OutputQueue::Piece {
 
     Piece(std::string_view bytes, void* owner, void (*release_owner)(void*))
         : release(release_owner), memory{bytes.data(), bytes.size(), owner} {}
-    explicit Piece(const FileRange& range) : release(&close_file), file(range) {}
+    explicit Piece(const FileRange& range) : release(&drop_file), file(range) {}
 
     // Not an empty marker: a linker that folds equal functions would make every empty callback look like it.
-    static void close_file(void* piece) { platform::close_descriptor(static_cast<Piece*>(piece)->file.fd); }
+    static void drop_file(void* piece) { static_cast<Piece*>(piece)->file.drop(); }
 
-    [[nodiscard]] bool is_file() const { return release == &close_file; }
+    [[nodiscard]] bool is_file() const { return release == &drop_file; }
     [[nodiscard]] std::uint64_t size() const { return is_file() ? file.size : memory.size; }
     [[nodiscard]] bool ends_at(const char* place) const {
         return !is_file() && memory.data + memory.size == place;
@@ -76,6 +76,14 @@ constexpr std::size_t align_up(std::size_t value, std::size_t alignment) {
 }
 
 }  // namespace
+
+void FileRange::drop() const {
+    if (release != nullptr) {
+        release(owner);
+    } else {
+        platform::close_descriptor(fd);
+    }
+}
 
 OutputQueue::~OutputQueue() {
     ensure(first_ == nullptr, "an output queue is destroyed before it was cleared");
@@ -171,7 +179,7 @@ bool OutputQueue::try_append_string(BlockPool& pool, std::string&& bytes) {
 
 bool OutputQueue::try_append_file(BlockPool& pool, const FileRange& range) {
     if (range.size == 0) {
-        platform::close_descriptor(range.fd);
+        range.drop();
         return true;
     }
     Block* block = try_block_with(pool, 0);
@@ -197,6 +205,8 @@ const FileRange* OutputQueue::front_file() const {
     const Piece* piece = first_->piece(first_->front);
     return piece->is_file() ? &piece->file : nullptr;
 }
+
+void OutputQueue::set_front_file_warm(std::uint64_t end) { first_->piece(first_->front)->file.warm_end = end; }
 
 std::size_t OutputQueue::gather(std::span<platform::SendPiece> pieces, bool* file_follows) const {
     *file_follows = false;
@@ -247,7 +257,7 @@ void OutputQueue::clear(BlockPool& pool) {
 
 // The last block, or a fresh one, with room for `bytes` and one descriptor; nullptr when the pool has none.
 OutputQueue::Block* OutputQueue::try_block_with(BlockPool& pool, std::size_t bytes) {
-    static_assert(sizeof(Piece) <= 32 && sizeof(Piece) % alignof(Piece) == 0);
+    static_assert(sizeof(Piece) <= 56 && sizeof(Piece) % alignof(Piece) == 0);
     static_assert(sizeof(Block) + kMaxReserveBytes + sizeof(Piece) <= kIoBlockBytes);
     static_assert(kIoBlockBytes / sizeof(Piece) <= std::numeric_limits<std::uint16_t>::max());
     if (first_ != nullptr) [[likely]] {

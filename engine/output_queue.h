@@ -21,11 +21,19 @@
 
 namespace penstock {
 
-// A range of an open file; the queue closes the descriptor when it is done with it.
+// A range of an open file. The queue closes the descriptor when it is done with it, or calls `release(owner)` once instead,
+// where others use it too; that must leave the queue alone.
 struct FileRange {
     int fd = -1;
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
+    void* owner = nullptr;
+    void (*release)(void*) = nullptr;
+    // Bytes before this offset have just been read, so that the disk has not to be waited for.
+    std::uint64_t warm_end = 0;
+
+    // It is not sent, or sent whole.
+    void drop() const;
 };
 
 class OutputQueue {
@@ -63,6 +71,8 @@ public:
     [[nodiscard]] bool ends_with_file() const;
     // The next thing to send is a file range: returns it, else nullptr.
     [[nodiscard]] const FileRange* front_file() const;
+    // Of that range.
+    void set_front_file_warm(std::uint64_t end);
     // The memory pieces in front, at most pieces.size() of them and none behind a file range; returns how
     // many were filled in. `*file_follows` tells whether a file range comes right behind them.
     [[nodiscard]] std::size_t gather(std::span<platform::SendPiece> pieces, bool* file_follows) const;

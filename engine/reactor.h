@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -87,6 +88,20 @@ public:
     // "Date: …\r\n" as of this turn (RFC 9110 §6.6.1).
     [[nodiscard]] std::string_view date_field() const { return {date_field_.data(), date_field_.size()}; }
 
+    // What something that reactors share keeps on each of them, found by its address: `make` gives a shared_ptr to it at the first
+    // call. It lives until the reactor ends, and must keep alive what `key` points to, so that no other has that address.
+    template <class Kept, class Make>
+    [[nodiscard]] Kept& local(const void* key, const Make& make) {
+        for (const Local& local : locals_) {
+            if (local.key == key) {
+                return *static_cast<Kept*>(local.value.get());
+            }
+        }
+        std::shared_ptr<Kept> made = make();
+        locals_.push_back({key, made});
+        return *made;
+    }
+
     // A receive buffer for bytes that nobody keeps.
     [[nodiscard]] std::span<std::byte> scratch() { return {scratch_.get(), kIoBlockBytes}; }
 
@@ -103,6 +118,10 @@ public:
     // Runs `job` on the offload pool and then `reply` here. False, with neither run, when the pool or this reactor's
     // share of it is full.
     [[nodiscard]] bool try_offload(Message&& job, Message&& reply);
+
+    // The range in front of the connection's output is read on the offload pool, and then the connection goes on. False when
+    // nothing can read it there: then it has to be sent as it is.
+    [[nodiscard]] bool warm_file(Connection& connection);
 
     // An input block for a connection, or nullptr when there is none beside the reserve for output.
     [[nodiscard]] std::byte* try_acquire_input() { return blocks_.try_acquire(config_.io_block_reserve); }
@@ -135,6 +154,11 @@ public:
 private:
     friend class Connection;
 
+    struct Local {
+        const void* key;
+        std::shared_ptr<void> value;
+    };
+
     void make_ready(Connection& connection);
     void make_starved(Connection& connection);
     void end_starvation(Connection& connection);
@@ -153,6 +177,8 @@ private:
     void take_apart_closed();
     void take_apart(Connection& connection);
     void register_with_poller(Connection& connection);
+    [[nodiscard]] bool start_warming(Connection& connection);
+    void file_warmed(ConnectionToken token, std::uint64_t end);
     void begin_drain();
     void check_drain();
     void cut_all();
@@ -182,6 +208,7 @@ private:
     Mailbox replies_;  // of the offload pool: each has its place before its job starts
     std::vector<std::unique_ptr<Protocol>> protocols_;
     std::vector<std::unique_ptr<Listener>> listeners_;
+    std::vector<Local> locals_;  // a few: one for each handler that keeps something
     std::unique_ptr<std::byte[]> scratch_;
 
     const std::shared_ptr<ReactorLink> link_ = std::make_shared<ReactorLink>();
@@ -189,6 +216,8 @@ private:
     ConnectionList starved_;
     ConnectionList closed_;
     std::vector<std::uint32_t> dirty_;  // has room for every slot, so that it never grows
+    std::deque<ConnectionToken> cold_;  // wait for their turn to have a file read, of 2 * connection_limit at most
+    std::uint32_t warming_ = 0;         // files that are being read, kFilesWarmedAtOnce at most
     std::uint32_t lingering_ = 0;
     std::uint32_t refused_open_ = 0;
     std::uint32_t offloads_in_flight_ = 0;

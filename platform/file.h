@@ -1,5 +1,5 @@
 // Internal.
-// Files as the engine sees them. These calls may block on a cold disk. A descriptor belongs to whoever
+// Files as the engine sees them. These calls may wait for the disk, unless they are told not to. A descriptor belongs to whoever
 // opened it, until platform::close_descriptor (net.h). A backend of the seam.
 #pragma once
 
@@ -31,10 +31,15 @@ enum class LinkPolicy : std::uint8_t {
     never,   // none is followed, wherever it leads: ELOOP (man 2 openat2, RESOLVE_NO_SYMLINKS)
 };
 
+// Whether a call may wait until the disk answers. One that may not fails with EAGAIN when it would have to, or when the
+// system cannot tell beforehand: the same call on a thread that may wait then gives the answer.
+enum class DiskWait : std::uint8_t { allowed, never };
+
 // Opens a file for reading whose path, relative and with '/' between names, stays below the root at
 // every step: no "..", no symbolic link that leads outside (man 2 openat2, RESOLVE_BENEATH). Never
-// blocks on a FIFO (O_NONBLOCK). `count` is the descriptor.
-[[nodiscard]] IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links = LinkPolicy::inside);
+// blocks on a FIFO (O_NONBLOCK). `count` is the descriptor. Without waiting: RESOLVE_CACHED.
+[[nodiscard]] IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links = LinkPolicy::inside,
+                                    DiskWait wait = DiskWait::allowed);
 
 // Returns 0 or errno.
 int file_info(int fd, FileInfo* info);
@@ -51,8 +56,10 @@ struct DirectoryEntry {
 // meanwhile may be missing. Returns 0 or errno.
 [[nodiscard]] int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entries, bool* complete);
 
-// Reads at an offset without moving anything (man 2 pread). `count` 0 means the end of the file.
-[[nodiscard]] IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer);
+// Reads at an offset without moving anything (man 2 pread). `count` 0 means the end of the file. Without waiting it reads
+// what is in memory already (man 2 preadv2, RWF_NOWAIT), which may be less than there is.
+[[nodiscard]] IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer,
+                                 DiskWait wait = DiskWait::allowed);
 
 // Writes at an offset without moving anything (man 2 pwrite). `count` may be less than there was to write.
 [[nodiscard]] IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes);

@@ -73,19 +73,11 @@ int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entri
     }
 }
 
-IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
-    ssize_t count = -1;
-    do {
-        count = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(offset));
-    } while (count < 0 && errno == EINTR);  // network file systems do say it (man 7 signal)
-    return count < 0 ? IoResult::failure(errno) : IoResult::success(count);
-}
-
 IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
     ssize_t count = -1;
     do {
         count = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    } while (count < 0 && errno == EINTR);
+    } while (count < 0 && errno == EINTR);  // network file systems do say it (man 7 signal)
     return count < 0 ? IoResult::failure(errno) : IoResult::success(count);
 }
 

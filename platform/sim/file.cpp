@@ -37,7 +37,7 @@ Result<int> open_directory(const std::string& path) {
     return static_cast<int>(opened.count);
 }
 
-IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links) {
+IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links, DiskWait wait) {
     const Scope kernel;
     const Outcome outcome = kernel->begin(Call::open_file, root_fd);
     int error = 0;
@@ -51,6 +51,13 @@ IoResult open_beneath(int root_fd, const char* relative_path, LinkPolicy links) 
     const sim::FileTree::Found found = kernel->files.find_beneath(root->node(), relative_path, links);
     if (found.error != 0) {
         return IoResult::failure(found.error);
+    }
+    if (found.node->name_cold) {
+        if (wait == DiskWait::never) {
+            return IoResult::failure(EAGAIN);
+        }
+        found.node->name_cold = false;
+        kernel->count_disk_wait();
     }
     if (!found.node->permitted) {
         return IoResult::failure(EACCES);
@@ -107,7 +114,7 @@ int list_directory(int fd, std::size_t limit, std::vector<DirectoryEntry>* entri
     return 0;
 }
 
-IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
+IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer, DiskWait wait) {
     const Scope kernel;
     int error = 0;
     const sim::OpenFile* file = kernel->find_file(fd, &error);
@@ -128,6 +135,16 @@ IoResult read_file(int fd, std::uint64_t offset, std::span<std::byte> buffer) {
     }
     if (outcome.most < buffer.size()) {
         buffer = buffer.first(static_cast<std::size_t>(outcome.most));
+    }
+    sim::FileNode& node = *file->node();
+    const std::uint64_t end = offset + std::min<std::uint64_t>(buffer.size(), node.size_from(offset));
+    if (wait == DiskWait::allowed) {
+        kernel->count_disk_wait(node.warm(end));
+    } else if (end > node.cold_from) {
+        if (offset >= node.cold_from) {
+            return IoResult::failure(EAGAIN);
+        }
+        buffer = buffer.first(static_cast<std::size_t>(node.cold_from - offset));
     }
     // The contract is in bytes; what a test supplies is in char.
     const std::span<char> chars(reinterpret_cast<char*>(buffer.data()), buffer.size());

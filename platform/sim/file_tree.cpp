@@ -36,6 +36,12 @@ std::size_t FileNode::read(std::uint64_t offset, std::span<char> buffer) const {
     return count;
 }
 
+bool FileNode::warm(std::uint64_t end) {
+    const bool waits = end > cold_from;
+    cold_from = waits ? end : cold_from;
+    return waits;
+}
+
 void FileNode::resize(std::uint64_t bytes_now) {
     size = bytes_now;
     if (!content) {

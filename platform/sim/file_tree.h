@@ -27,6 +27,8 @@ struct FileNode {
     std::uint64_t size = 0;
     std::uint64_t inode = 0;
     std::int64_t modified_ns = 0;
+    bool name_cold = false;  // what leads to it is on disk only
+    std::uint64_t cold_from = ~std::uint64_t{0};  // and so are its bytes from here on
     std::string bytes;  // regular: unless `content` makes them; link: its target
     World::Content content;
     std::map<std::string, std::shared_ptr<FileNode>, std::less<>> children;
@@ -37,6 +39,8 @@ struct FileNode {
     [[nodiscard]] std::uint64_t size_from(std::uint64_t offset) const {
         return offset < size ? size - offset : 0;
     }
+    // Brings bytes up to `end` into memory; whether that takes a wait for the disk.
+    bool warm(std::uint64_t end);
     void resize(std::uint64_t bytes_now);
     // Only where no Content makes the bytes.
     void write(std::uint64_t offset, std::span<const char> from);

@@ -48,6 +48,8 @@ public:
         return would_blocks_[static_cast<std::size_t>(call)];
     }
     void reset_calls();
+    void count_disk_wait(bool waited = true) { disk_waits_ += waited ? 1 : 0; }
+    [[nodiscard]] std::uint64_t disk_waits() const { return disk_waits_; }
     [[nodiscard]] std::uint64_t bad_descriptor_calls() const { return bad_calls_; }
     [[nodiscard]] std::uint64_t number() const { return number_; }
 
@@ -110,6 +112,7 @@ private:
     std::array<std::uint64_t, kCallCount> calls_{};
     std::array<std::uint64_t, kCallCount> would_blocks_{};
     std::uint64_t bad_calls_ = 0;
+    std::uint64_t disk_waits_ = 0;
 
     std::vector<std::shared_ptr<Description>> table_;  // index: descriptor - kFirstDescriptor
     std::size_t open_count_ = 0;

@@ -98,7 +98,9 @@ IoResult send_file(int fd, int file_fd, std::uint64_t offset, std::size_t size) 
     if (file->node()->kind != sim::NodeKind::regular) {
         return IoResult::failure(EINVAL);
     }
-    return kernel->end(Call::send_file, connection->send_file(*file->node(), offset, size, outcome.most));
+    const IoResult sent = connection->send_file(*file->node(), offset, size, outcome.most);
+    kernel->count_disk_wait(sent.ok() && file->node()->warm(offset + static_cast<std::uint64_t>(sent.count)));
+    return kernel->end(Call::send_file, sent);
 }
 
 int shutdown_sending(int fd) {

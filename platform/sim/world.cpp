@@ -123,6 +123,15 @@ void World::remove_file(const std::string& path) {
     require(kernel->files.remove(path), "remove_file: no such file");
 }
 
+void World::chill_file(const std::string& path) {
+    const Scope kernel;
+    FileNode& node = node_at(kernel->files, path);
+    node.name_cold = true;
+    node.cold_from = 0;
+}
+
+std::uint64_t World::disk_waits() const { return kernel_->disk_waits(); }
+
 bool World::exists(const std::string& path) const {
     const Scope kernel;
     return kernel->files.find(path).error == 0;

@@ -244,6 +244,10 @@ public:
     void set_modified_ns(const std::string& path, std::int64_t nanoseconds);
     void set_permitted(const std::string& path, bool permitted);  // EACCES unless permitted
     void remove_file(const std::string& path);
+    // What is there now is on disk only: to open it and to read it takes a wait, once for each part of it.
+    void chill_file(const std::string& path);
+    // Calls that have waited for the disk.
+    [[nodiscard]] std::uint64_t disk_waits() const;
     [[nodiscard]] bool exists(const std::string& path) const;
     // What a directory holds, in order.
     [[nodiscard]] std::vector<std::string> names_in(const std::string& path) const;

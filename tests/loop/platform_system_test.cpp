@@ -218,6 +218,33 @@ TEST_CASE("file_info and read_file tell what a file is and holds") {
     CHECK(platform::read_file(tree.root.get(), 0, bytes).error == EISDIR);
 }
 
+TEST_CASE("open_beneath and read_file that may not wait give what is in memory, or say that they would have to") {
+    const FileTree tree;
+    const auto open_at_once = [&](const char* path) {
+        return platform::open_beneath(tree.root.get(), path, platform::LinkPolicy::inside, platform::DiskWait::never);
+    };
+    Fd file = tree.open_or_fail("inside.txt");
+    const IoResult opened = open_at_once("inside.txt");
+    if (opened.ok()) {
+        file = Fd(static_cast<int>(opened.count));
+    } else {
+        CHECK(opened.error == EAGAIN);  // a kernel before 5.12
+    }
+    CHECK(open_at_once("out").error != 0);
+    CHECK(open_at_once("../secret.txt").error == EXDEV);
+    std::array<char, 20> buffer{};
+    const auto bytes = std::as_writable_bytes(std::span(buffer));
+    REQUIRE(platform::read_file(file.get(), 0, bytes).count == 10);
+    const IoResult read = platform::read_file(file.get(), 2, bytes, platform::DiskWait::never);
+    if (read.ok()) {
+        CHECK(read.count == 8);
+        CHECK(std::string(buffer.data(), 8) == "23456789");
+    } else {
+        CHECK(read.error == EAGAIN);  // tmpfs
+    }
+    CHECK(platform::read_file(-1, 0, bytes, platform::DiskWait::never).error == EBADF);
+}
+
 TEST_CASE("open_directory refuses what is none, and names it") {
     const FileTree tree;
     for (const char* name : {"root/inside.txt", "none"}) {

@@ -82,6 +82,13 @@ public:
         }
         FAIL("the reactor does not come to rest: it spins");
     }
+    // The same, with all that is offloaded.
+    void settle_offloads() {
+        settle();
+        while (offload.run_one()) {
+            settle();
+        }
+    }
     void advance(std::uint64_t milliseconds) {
         world_.advance_ms(milliseconds);
         settle();

@@ -152,6 +152,29 @@ TEST_CASE("sim list_directory: every entry as itself, again and again, and no mo
     CHECK(tree.world.open_descriptors() == open);
 }
 
+TEST_CASE("sim: a cold file is had once for a wait each, of its name and of its bytes, and never without one") {
+    Tree tree;
+    tree.world.chill_file("/top/base/inside.txt");
+    const auto open_at_once = [&] {
+        return platform::open_beneath(tree.root, "inside.txt", platform::LinkPolicy::inside, platform::DiskWait::never);
+    };
+    CHECK(open_at_once().error == EAGAIN);
+    const int file = tree.open_or_fail("inside.txt");
+    CHECK(tree.world.disk_waits() == 1);
+    CHECK(open_at_once().ok());
+    std::array<std::byte, 4> buffer{};
+    const auto read_at_once = [&](std::uint64_t offset) {
+        return platform::read_file(file, offset, buffer, platform::DiskWait::never);
+    };
+    CHECK(read_at_once(0).error == EAGAIN);
+    CHECK(platform::read_file(file, 0, buffer).count == 4);
+    CHECK(tree.world.disk_waits() == 2);
+    CHECK(read_at_once(0).count == 4);
+    CHECK(read_at_once(2).count == 2);
+    CHECK(read_at_once(4).error == EAGAIN);
+    CHECK(tree.world.disk_waits() == 2);
+}
+
 TEST_CASE("sim file_info and read_file tell what a file is and holds") {
     Tree tree;
     tree.world.set_modified_ns("/top/base/inside.txt", 1'500'000'000);

@@ -1,0 +1,98 @@
+// The part of a Reactor that keeps the disk from holding it up: what is not in memory is read on the offload pool before it is
+// sent.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/platform/descriptor.h"
+#include "penstock/platform/file.h"
+
+namespace penstock {
+
+namespace {
+
+// Reads into nowhere, so that the kernel has the bytes. On the offload pool.
+class WarmJob {
+public:
+    WarmJob(platform::Descriptor file, std::uint64_t offset, std::size_t size)
+        : file_(std::move(file)), offset_(offset), size_(size) {}
+
+    void operator()() const {
+        std::array<std::byte, 32 << 10> buffer;  // left as it is until read into
+        for (std::size_t done = 0; done < size_;) {
+            const auto piece = std::span(buffer).first(std::min(buffer.size(), size_ - done));
+            const IoResult read = platform::read_file(file_.fd(), offset_ + done, piece);
+            if (!read.ok() || read.count == 0) {
+                return;  // sendfile will tell why
+            }
+            done += static_cast<std::size_t>(read.count);
+        }
+    }
+
+private:
+    platform::Descriptor file_;
+    std::uint64_t offset_;
+    std::size_t size_;
+};
+
+}  // namespace
+
+bool Reactor::warm_file(Connection& connection) {
+    if (warming_ < kFilesWarmedAtOnce && start_warming(connection)) {
+        return true;
+    }
+    if (warming_ == 0) {
+        return false;  // no end of another would bring its turn
+    }
+    // Those that have gone meanwhile are dropped when their turn comes, or here.
+    if (cold_.size() >= 2 * std::size_t{config_.connection_limit}) {
+        std::erase_if(cold_, [this](ConnectionToken token) { return connections_.find(token) == nullptr; });
+    }
+    cold_.push_back(connection.token());
+    return true;
+}
+
+bool Reactor::start_warming(Connection& connection) {
+    const FileRange& file = *connection.output_.front_file();
+    // Of its own: the connection may end meanwhile, and its descriptor become something else.
+    const IoResult own = platform::duplicate_descriptor(file.fd);
+    if (!own.ok()) {
+        return false;
+    }
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kFileWarmBytes));
+    const std::uint64_t end = file.offset + size;
+    WarmJob job(platform::Descriptor(static_cast<int>(own.count)), file.offset, size);
+    const bool started = try_offload(Message(std::move(job)), Message([this, token = connection.token(), end] {
+                                         --warming_;
+                                         file_warmed(token, end);
+                                     }));
+    warming_ += started ? 1 : 0;
+    return started;
+}
+
+void Reactor::file_warmed(ConnectionToken token, std::uint64_t end) {
+    const auto go_on = [this](ConnectionToken which, std::uint64_t warm_end) {
+        if (Connection* const connection = connections_.find(which)) {
+            connection->file_is_warm(warm_end);
+        }
+    };
+    go_on(token, end);
+    while (warming_ < kFilesWarmedAtOnce && !cold_.empty()) {
+        const ConnectionToken next = cold_.front();
+        cold_.pop_front();
+        Connection* const connection = connections_.find(next);
+        if (connection == nullptr || connection->output_.front_file() == nullptr || start_warming(*connection)) {
+            continue;
+        }
+        if (warming_ > 0) {
+            cold_.push_front(next);
+            return;
+        }
+        const FileRange& file = *connection->output_.front_file();
+        go_on(next, file.offset + file.size);  // it has to be sent as it is
+    }
+}
+
+}  // namespace penstock
