@@ -9,7 +9,10 @@ ReactorStats::ReactorStats(const ReactorCounters& counters)
       overloaded(counters.overloaded.get()), timeouts(counters.timeouts.get()), peer_resets(counters.peer_resets.get()),
       input_starved(counters.input_starved.get()), output_refused(counters.output_refused.get()),
       evicted(counters.evicted.get()), stale_events(counters.stale_events.get()), cut_by_drain(counters.cut_by_drain.get()),
-      tasks_parked(counters.tasks_parked.get()), received_bytes(counters.received_bytes.get()),
+      tasks_parked(counters.tasks_parked.get()), file_cache_hits(counters.file_cache_hits.get()),
+      file_cache_misses(counters.file_cache_misses.get()), file_cache_evictions(counters.file_cache_evictions.get()),
+      file_cache_entries(counters.file_cache_entries.get()), file_cache_bytes(counters.file_cache_bytes.get()),
+      received_bytes(counters.received_bytes.get()),
       sent_bytes(counters.sent_bytes.get()), turns(counters.turns.get()) {}
 
 ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
@@ -29,6 +32,11 @@ ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
     stale_events += other.stale_events;
     cut_by_drain += other.cut_by_drain;
     tasks_parked += other.tasks_parked;
+    file_cache_hits += other.file_cache_hits;
+    file_cache_misses += other.file_cache_misses;
+    file_cache_evictions += other.file_cache_evictions;
+    file_cache_entries += other.file_cache_entries;
+    file_cache_bytes += other.file_cache_bytes;
     received_bytes += other.received_bytes;
     sent_bytes += other.sent_bytes;
     turns += other.turns;

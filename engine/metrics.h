@@ -40,6 +40,11 @@ struct ReactorCounters {
     Counter stale_events;        // events for slots that had been given back
     Counter cut_by_drain;        // connections still busy when the drain's time was up
     Counter tasks_parked;        // exchanges that wait for an offloaded function after their peer left, now
+    Counter file_cache_hits;       // files and other paths below served directories that were known
+    Counter file_cache_misses;     // and that had to be looked at
+    Counter file_cache_evictions;  // given up for others
+    Counter file_cache_entries;    // known now
+    Counter file_cache_bytes;      // memory that they take now, those still being sent included
     Counter received_bytes;
     Counter sent_bytes;
     Counter turns;               // of the loop
@@ -50,7 +55,8 @@ struct ReactorStats {
     std::uint64_t accepted = 0, active = 0, closed = 0, refused = 0, accept_errors = 0;
     std::uint64_t requests = 0, request_errors = 0, overloaded = 0, timeouts = 0, peer_resets = 0;
     std::uint64_t input_starved = 0, output_refused = 0, evicted = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
-    std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
+    std::uint64_t file_cache_hits = 0, file_cache_misses = 0, file_cache_evictions = 0, file_cache_entries = 0;
+    std::uint64_t file_cache_bytes = 0, received_bytes = 0, sent_bytes = 0, turns = 0;
 
     ReactorStats() = default;
     explicit ReactorStats(const ReactorCounters& counters);

@@ -17,16 +17,18 @@ class Exchange;
 
 // What follows the head. `kind` tells which of the members below counts.
 struct ResponseBody {
-    enum class Kind : std::uint8_t { none, copied, fixed, owned, file, parts };
+    enum class Kind : std::uint8_t { none, copied, fixed, owned, kept, file, parts };
 
     Kind kind = Kind::none;
-    std::string_view bytes = {};   // copied: until the call returns; fixed: for ever
+    std::string_view bytes = {};   // copied: until the call returns; fixed: for ever; kept: until `release(owner)`
     std::string* owned = nullptr;  // taken over where it is worth it
+    void* owner = nullptr;
+    void (*release)(void*) = nullptr;
     FileRange file = {};           // taken over always; of parts, the descriptor alone counts
     std::span<const FilePart> parts = {};  // until the call returns
 
     [[nodiscard]] std::uint64_t size() const;
-    // Closes the descriptor of one that does not leave.
+    // Closes or releases what does not leave.
     void drop() const;
 };
 

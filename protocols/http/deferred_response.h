@@ -29,6 +29,9 @@ public:
     // good until the function that asked returns; the Request is there for as long. On its reactor's thread: in handlers, in
     // their callbacks, in Timers started there. On another thread it throws std::logic_error.
     [[nodiscard]] Response* get() const;
+    // Runs the function at once, with that response, as a callback of its handler: what it throws becomes 500. False, with nothing
+    // run, when the exchange is over. On its reactor's thread, and not from within the handler or its callbacks.
+    bool run(const std::function<void(Response&)>& function) const;
     // Runs the function there in a later turn, unless the exchange is over by then. What it throws becomes 500. False, with
     // nothing run, when the reactor has ended, or its mailbox is full: the client then waits until a time limit ends it, so
     // try again, or shed load earlier. Any thread, at any time.

@@ -229,6 +229,14 @@ Response* DeferredResponse::get() const {
     return exchange != nullptr ? &exchange->response() : nullptr;
 }
 
+bool DeferredResponse::run(const std::function<void(Response&)>& function) const {
+    if (get() == nullptr) {
+        return false;
+    }
+    find()->run_deferred(function);
+    return true;
+}
+
 bool DeferredResponse::post(std::function<void(Response&)> function) const {
     if (link_ == nullptr) {
         return false;

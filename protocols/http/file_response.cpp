@@ -18,6 +18,7 @@
 #include "penstock/platform/net.h"
 #include "penstock/protocols/http/byte_ranges.h"
 #include "penstock/protocols/http/conditions.h"
+#include "penstock/protocols/http/file_cache.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
 
@@ -25,53 +26,52 @@ namespace penstock {
 
 namespace {
 
-// What fits a block of output is read and leaves with its head in one send. Above it sendfile spares the copies.
-constexpr std::size_t kReadLimitBytes = 16 << 10;
-
-// What tells one state of a file from another.
-struct FileTags {
-    FileTags(const platform::FileInfo& info, std::int64_t now);
-
-    std::array<char, 3 * 16 + 4> text;  // three numbers of 16 digits, quotes and hyphens
-    std::size_t text_size = 0;
-    std::optional<std::int64_t> modified_seconds;  // none: from before 1970, a clock that was never set
-};
-
-// One answer with one file, while it is made. Owns the descriptor until the response takes it over.
+// One answer with one file, while it is made.
 class FileAnswer {
 public:
-    FileAnswer(const FileToSend& file, const Request& request, Response& response)
-        : file_(file), fd_(file.fd), request_(request), response_(response), now_(platform::wall_seconds()),
-          tags_(file.info, now_), validators_{{tags_.text.data(), tags_.text_size}, tags_.modified_seconds} {}
-    ~FileAnswer() {
-        if (fd_ >= 0) {
-            platform::close_descriptor(fd_);
-        }
-    }
-    FileAnswer(const FileAnswer&) = delete;
-    FileAnswer& operator=(const FileAnswer&) = delete;
+    FileAnswer(const FileToSend& sent, const Request& request, Response& response)
+        : sent_(sent), file_(*sent.file), request_(request), response_(response), now_(platform::wall_seconds()),
+          validators_{sent.description.entity_tag(), modified_seconds()} {}
 
     void send();
-    void send_whole() { send_range({0, file_.info.size}); }
+    void send_whole() { send_range({0, size()}); }
 
 private:
+    [[nodiscard]] std::uint64_t size() const { return file_.info().size; }
+    [[nodiscard]] std::optional<std::int64_t> modified_seconds() const;
     [[nodiscard]] ConditionOutcome judge() const;
     void send_partly();
     void send_range(ByteRange range);
     void send_ranges(std::span<const ByteRange> ranges);
     void describe(bool with_content_type);
-    [[nodiscard]] int read(std::uint64_t offset, std::span<std::byte> buffer) const;
 
-    const FileToSend& file_;
-    int fd_;
+    const FileToSend& sent_;
+    const FileSnapshot& file_;
     const Request& request_;
     Response& response_;
     const std::int64_t now_;
-    const FileTags tags_;
     const Validators validators_;
 };
 
 }  // namespace
+
+FileDescription::FileDescription(std::string type, std::string_view cache, const platform::FileInfo& info)
+    : content_type(std::move(type)), cache_control(cache) {
+    char* out = tag.data();
+    char before = '"';
+    for (const std::uint64_t number :
+         {info.size, static_cast<std::uint64_t>(info.modified_ns), std::uint64_t{info.inode}}) {
+        *out++ = before;
+        out = std::to_chars(out, tag.data() + tag.size(), number, 16).ptr;
+        before = '-';
+    }
+    *out++ = '"';
+    tag_size = static_cast<std::size_t>(out - tag.data());
+    if (info.modified_ns >= 0) {
+        modified_seconds = std::min(info.modified_ns / 1'000'000'000, kLastHttpDate);
+        write_http_date(*modified_seconds, modified_date.data());
+    }
+}
 
 void send_file_response(const FileToSend& file, const Request& request, Response& response) {
     FileAnswer(file, request, response).send();
@@ -126,23 +126,10 @@ void refuse_file(Response& response, unsigned status) {
 
 namespace {
 
-// Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has another number
-// (RFC 9110 §8.8.3).
-FileTags::FileTags(const platform::FileInfo& info, std::int64_t now) {
-    char* out = text.data();
-    char before = '"';
-    for (const std::uint64_t number :
-         {info.size, static_cast<std::uint64_t>(info.modified_ns), std::uint64_t{info.inode}}) {
-        *out++ = before;
-        out = std::to_chars(out, text.data() + text.size(), number, 16).ptr;
-        before = '-';
-    }
-    *out++ = '"';
-    text_size = static_cast<std::size_t>(out - text.data());
-    if (info.modified_ns >= 0) {
-        // Never later than the response's own Date (RFC 9110 §8.8.2.1).
-        modified_seconds = std::min(info.modified_ns / 1'000'000'000, now);
-    }
+std::optional<std::int64_t> FileAnswer::modified_seconds() const {
+    const auto& modified = sent_.description.modified_seconds;
+    // Never later than the response's own Date (RFC 9110 §8.8.2.1).
+    return modified ? std::optional(std::min(*modified, now_)) : std::nullopt;
 }
 
 void FileAnswer::send() {
@@ -176,10 +163,10 @@ ConditionOutcome FileAnswer::judge() const {
 }
 
 void FileAnswer::send_partly() {
-    const ByteRanges ranges = parse_byte_ranges(request_.header(HeaderName::range), file_.info.size);
+    const ByteRanges ranges = parse_byte_ranges(request_.header(HeaderName::range), size());
     std::array<char, kContentRangeBytes> text;
     if (ranges.kind() == ByteRanges::Kind::unsatisfiable) {
-        response_.header("Content-Range", write_unsatisfied_range(file_.info.size, text));
+        response_.header("Content-Range", write_unsatisfied_range(size(), text));
         refuse_file(response_, 416);
     } else if (ranges.kind() == ByteRanges::Kind::none || ranges.is_whole()) {
         send_whole();
@@ -190,25 +177,19 @@ void FileAnswer::send_partly() {
     }
 }
 
-// The fields come last: what cannot be read is not described, nor kept by a cache.
 void FileAnswer::send_range(ByteRange range) {
-    // Of a file that is handed over only the size is looked at for HEAD.
-    const bool handed_over = range.size > kReadLimitBytes || request_.method() == Method::head;
-    std::array<std::byte, kReadLimitBytes> buffer;  // left as it is until read into
-    const auto bytes = std::span(buffer).first(handed_over ? 0 : static_cast<std::size_t>(range.size));
-    if (const int error = read(range.offset, bytes); error != 0) {
-        refuse_file(response_, status_of_file_error(error));
-        return;
-    }
     describe(true);
-    if (range.size != file_.info.size) {
+    if (range.size != size()) {
         std::array<char, kContentRangeBytes> text;
-        response_.status(206).header("Content-Range", write_content_range(range, file_.info.size, text));
+        response_.status(206).header("Content-Range", write_content_range(range, size(), text));
     }
-    if (handed_over) {
-        response_.send_file(std::exchange(fd_, -1), range.offset, range.size);
+    FileReference file = sent_.file;
+    if (file_.fd() < 0) {
+        const std::string_view content = file_.content();
+        response_.send_kept(content.substr(static_cast<std::size_t>(range.offset), static_cast<std::size_t>(range.size)),
+                            file.hand_over(), &FileReference::release);
     } else {
-        response_.send(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+        response_.send_kept_file(file_.fd(), range.offset, range.size, file.hand_over(), &FileReference::release);
     }
 }
 
@@ -224,14 +205,33 @@ void FileAnswer::send_ranges(std::span<const ByteRange> ranges) {
     for (const ByteRange& range : ranges) {
         std::array<char, kContentRangeBytes> value;
         std::string& text = texts.emplace_back(texts.empty() ? "--" : "\r\n--");
-        text.append(boundary).append("\r\nContent-Type: ").append(file_.content_type);
-        text.append("\r\nContent-Range: ").append(write_content_range(range, file_.info.size, value)).append("\r\n\r\n");
+        text.append(boundary).append("\r\nContent-Type: ").append(sent_.description.content_type);
+        text.append("\r\nContent-Range: ").append(write_content_range(range, size(), value)).append("\r\n\r\n");
         parts.push_back({text, range.offset, range.size});
     }
     parts.push_back({texts.emplace_back("\r\n--" + boundary + "--\r\n")});
-    describe(false);
-    response_.status(206).header("Content-Type", "multipart/byteranges; boundary=" + boundary);
-    response_.send_file_parts(std::exchange(fd_, -1), parts);
+    const auto begin_answer = [&] {
+        describe(false);
+        response_.status(206).header("Content-Type", "multipart/byteranges; boundary=" + boundary);
+    };
+    if (file_.fd() >= 0) {
+        const IoResult own = platform::duplicate_descriptor(file_.fd());
+        if (!own.ok()) {
+            refuse_file(response_, status_of_file_error(own.error));
+            return;
+        }
+        begin_answer();
+        response_.send_file_parts(static_cast<int>(own.count), parts);
+        return;
+    }
+    // Ranges are merged, so this is hardly more than the file.
+    std::string body;
+    for (const FilePart& part : parts) {
+        body.append(part.text);
+        body.append(file_.content().substr(static_cast<std::size_t>(part.offset), static_cast<std::size_t>(part.size)));
+    }
+    begin_answer();
+    response_.send(std::move(body));
 }
 
 // One that whoever wrote the file could not foresee.
@@ -243,17 +243,18 @@ std::string new_boundary() {
 }
 
 void FileAnswer::describe(bool with_content_type) {
+    const FileDescription& description = sent_.description;
     if (with_content_type) {
-        response_.header("Content-Type", file_.content_type);
+        response_.header("Content-Type", description.content_type);
         response_.header("X-Content-Type-Options", "nosniff");
     }
-    if (!file_.cache_control.empty()) {
-        response_.header("Cache-Control", file_.cache_control);
+    if (!description.cache_control.empty()) {
+        response_.header("Cache-Control", description.cache_control);
     }
-    if (!file_.content_encoding.empty()) {
-        response_.header("Content-Encoding", file_.content_encoding);
+    if (!sent_.content_encoding.empty()) {
+        response_.header("Content-Encoding", sent_.content_encoding);
     }
-    if (file_.varies) {
+    if (sent_.varies) {
         response_.add_header("Vary", "Accept-Encoding");
     }
     if (response_.status() != 200) {
@@ -262,26 +263,12 @@ void FileAnswer::describe(bool with_content_type) {
     response_.header("ETag", validators_.entity_tag);
     response_.header("Accept-Ranges", "bytes");
     if (validators_.modified_seconds) {
-        std::array<char, kHttpDateBytes> date;
-        write_http_date(*validators_.modified_seconds, date.data());
+        std::array<char, kHttpDateBytes> date = description.modified_date;
+        if (validators_.modified_seconds != description.modified_seconds) {
+            write_http_date(*validators_.modified_seconds, date.data());
+        }
         response_.header("Last-Modified", {date.data(), date.size()});
     }
-}
-
-// 0, or errno: EAGAIN when the file has become shorter, being rewritten, so that its size and its tag are not true.
-int FileAnswer::read(std::uint64_t offset, std::span<std::byte> buffer) const {
-    while (!buffer.empty()) {
-        const IoResult result = platform::read_file(fd_, offset, buffer);
-        if (!result.ok()) {
-            return result.error;
-        }
-        if (result.count == 0) {
-            return EAGAIN;
-        }
-        offset += static_cast<std::uint64_t>(result.count);
-        buffer = buffer.subspan(static_cast<std::size_t>(result.count));
-    }
-    return 0;
 }
 
 }  // namespace

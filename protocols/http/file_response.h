@@ -3,22 +3,41 @@
 // and how its bytes leave. Does not open files. On the thread of the response's reactor.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "penstock/engine/http_date.h"
 #include "penstock/platform/file.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace penstock {
 
+class FileReference;
 class Request;
 class Response;
 
+// What the fields of every answer with one state of a file say.
+struct FileDescription {
+    FileDescription(std::string type, std::string_view cache, const platform::FileInfo& info);
+
+    std::string content_type;
+    std::string_view cache_control;  // empty: none; lives as long as the options it is from
+    // Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has another number
+    // (RFC 9110 §8.8.3).
+    [[nodiscard]] std::string_view entity_tag() const { return {tag.data(), tag_size}; }
+    std::array<char, 3 * 16 + 4> tag{};  // three numbers of 16 digits, quotes and hyphens
+    std::size_t tag_size = 0;
+    std::optional<std::int64_t> modified_seconds;  // none: from before 1970, a clock that was never set
+    std::array<char, kHttpDateBytes> modified_date{};
+};
+
 struct FileToSend {
-    int fd = -1;  // taken over
-    platform::FileInfo info{};
-    std::string_view content_type{};
-    std::string_view cache_control{};  // empty: none
+    const FileReference& file;
+    const FileDescription& description;
     std::string_view content_encoding{};  // empty: none
     bool varies = false;  // with Accept-Encoding
 };
@@ -27,8 +46,8 @@ struct FileToSend {
 // it where it had to be joined.
 [[nodiscard]] std::string_view joined_field(const Request& request, HeaderName name, std::string* memory);
 
-// Answers with 200, 206, 304, 412 or 416; 503 or 500 when it cannot be read. The file may shrink meanwhile: then nothing is
-// made up, and the connection ends.
+// Answers with 200, 206, 304, 412 or 416. A file that is sent from its descriptor may shrink meanwhile: then nothing is made
+// up, and the connection ends.
 void send_file_response(const FileToSend& file, const Request& request, Response& response);
 // The whole of it, with the status that is set, whatever the request says: a page in place of what was asked for, so
 // without the validators of that.

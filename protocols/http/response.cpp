@@ -141,6 +141,14 @@ void Response::send_static(std::string_view body) {
     deliver({.kind = ResponseBody::Kind::fixed, .bytes = body});
 }
 
+void Response::send_kept(std::string_view body, void* owner, void (*release)(void*)) {
+    deliver({.kind = ResponseBody::Kind::kept, .bytes = body, .owner = owner, .release = release});
+}
+
+void Response::send_kept_file(int fd, std::uint64_t offset, std::uint64_t size, void* owner, void (*release)(void*)) {
+    deliver({.kind = ResponseBody::Kind::file, .file = {fd, offset, size, owner, release}});
+}
+
 void Response::json(std::string_view body) {
     header("Content-Type", "application/json");
     send(body);

@@ -52,12 +52,17 @@ public:
     void send(const char* body) { send(body != nullptr ? std::string_view(body) : std::string_view()); }
     void send(std::string&& body);     // takes over: no copy when it is large
     void send_static(std::string_view body);  // not copied: must live as long as the server
+    // Not copied either: they must live until `release(owner)` is called, once, on this thread: when they have left, or do not
+    // leave. It must not touch the response.
+    void send_kept(std::string_view body, void* owner, void (*release)(void*));
     // The same with Content-Type application/json; the text must be JSON already.
     void json(std::string_view body);
     void json(const char* body) { json(body != nullptr ? std::string_view(body) : std::string_view()); }
     void json(std::string&& body);
     // A part of an open file, by sendfile. Takes over the descriptor. Set the Content-Type.
     void send_file(int fd, std::uint64_t offset, std::uint64_t size);
+    // The same, of a descriptor that stays open until `release(owner)` is called, once, on this thread.
+    void send_kept_file(int fd, std::uint64_t offset, std::uint64_t size, void* owner, void (*release)(void*));
     // Several parts of one open file, each behind a text of its own, as multipart/byteranges has them. Takes over the
     // descriptor; copies the texts.
     void send_file_parts(int fd, std::span<const FilePart> parts);

@@ -75,13 +75,16 @@ static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
         case ResponseBody::Kind::fixed: return output.try_append_external(blocks, body.bytes, nullptr, nullptr);
         case ResponseBody::Kind::owned: return output.try_append_string(blocks, std::move(*body.owned));
         case ResponseBody::Kind::parts: return append_parts(output, blocks, body);
+        case ResponseBody::Kind::kept:
         case ResponseBody::Kind::file: break;
     }
-    if (!output.try_append_file(blocks, body.file)) {
+    const bool appended = body.kind == ResponseBody::Kind::file
+                              ? output.try_append_file(blocks, body.file)
+                              : output.try_append_external(blocks, body.bytes, body.owner, body.release);
+    if (!appended) {
         body.drop();
-        return false;
     }
-    return true;
+    return appended;
 }
 
 }  // namespace
@@ -101,8 +104,11 @@ std::uint64_t ResponseBody::size() const {
 }
 
 void ResponseBody::drop() const {
-    if (kind >= Kind::file) {
-        platform::close_descriptor(file.fd);
+    switch (kind) {
+        case Kind::kept: release(owner); break;
+        case Kind::file:
+        case Kind::parts: file.drop(); break;
+        default: break;
     }
 }
 
@@ -139,11 +145,11 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
         end = put(end, bytes);
     }
     output.commit(static_cast<std::size_t>(end - room.data()));
-    if (!with_body) {
+    if (!with_body || behind_head) {
         body.drop();
         return true;
     }
-    return behind_head || append_body(output, blocks, body);
+    return append_body(output, blocks, body);
 }
 
 bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response) {

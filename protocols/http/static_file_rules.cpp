@@ -58,6 +58,17 @@ Result<void> check_static_file_options(const StaticFileOptions& options) {
     return check_page("spa_fallback", options.spa_fallback);
 }
 
+bool is_servable(std::string_view name, bool hidden_files) {
+    while (!name.empty()) {
+        const std::size_t end = std::min(name.find('/'), name.size());
+        if (end == 0 || (name.front() == '.' && !hidden_files)) {
+            return false;
+        }
+        name.remove_prefix(std::min(end + 1, name.size()));
+    }
+    return true;
+}
+
 std::string_view content_type_of(const StaticFileOptions& options, std::string_view path, std::string* room) {
     std::string_view type = mime_type(path);
     for (const ExtraMimeType& extra : options.mime_types) {

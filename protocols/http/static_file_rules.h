@@ -14,6 +14,9 @@ namespace penstock {
 // The first option that cannot be meant, named with what to write instead.
 [[nodiscard]] Result<void> check_static_file_options(const StaticFileOptions& options);
 
+// Whether every segment is a name that may be served. The last one may be empty: that asks for the index.
+[[nodiscard]] bool is_servable(std::string_view name, bool hidden_files);
+
 // The Content-Type of the file with that path. Lives as long as the options and `*room`, in which it may be made.
 [[nodiscard]] std::string_view content_type_of(const StaticFileOptions& options, std::string_view path, std::string* room);
 

@@ -5,8 +5,9 @@
 //     router.get("/*path", files.value());
 //
 // The handler holds the directory open as long as a copy of it lives; all reactors call it at the same time.
-// Nothing outside the directory is ever opened, whatever the path or the symbolic links below it say. Opening,
-// reading and listing run on the reactor's thread, so the files should lie on a disk that answers quickly.
+// Nothing outside the directory is ever opened, whatever the path or the symbolic links below it say. What is not in memory is
+// opened and read on the offload pool, so a slow disk delays only those who ask for what lies on it (with offload_limit = 0
+// there is no pool, and it delays all).
 #pragma once
 
 #include <cstdint>
@@ -37,6 +38,18 @@ struct ExtraMimeType {
     std::string type;       // "text/plain"; `charset` is added to text/* without parameters
 };
 
+// What each reactor keeps of the files that it serves, so that it need not open them for each request.
+struct FileCacheOptions {
+    // Paths that it knows, those that lead to nothing among them. 0: nothing is kept, and every request opens its file.
+    std::uint32_t entries = 4'096;
+    // Memory for small files and all that is known, what is still being sent included.
+    std::uint64_t bytes = 32ull << 20;
+    // Files too large for that, which are kept open. They count against the process's limit of open files.
+    std::uint32_t descriptors = 256;
+    // For how long a file is sent as it was found before it is looked at again; what is new, replaced or removed shows after that.
+    std::uint32_t time_to_live_ms = 1'000;
+};
+
 struct StaticFileOptions {
     // The parameter of the route that says which file: "path" for the pattern "/*path".
     std::string parameter = "path";
@@ -60,6 +73,10 @@ struct StaticFileOptions {
     // accept its coding (RFC 9110 §12.5.3), and every answer says that it varies with that. Costs an attempt to open each
     // that a client accepts.
     bool precompressed = false;
+    FileCacheOptions cache{};
+    // Files below the directory that are read when the handler is made and known to each reactor from its first request on, so that
+    // nobody has to wait for them.
+    std::vector<std::string> prewarm{};
     // Of text/*. Empty: the type is sent without one.
     std::string charset = "utf-8";
     // Looked at in their order, before mime_types.h.

@@ -22,7 +22,7 @@ PAGE = SOURCE / "docs/ERRORS.md"
 NONE = "–"
 ANOTHER_CLIENT = "# while another client is connected"
 SERVER_SOURCES = "protocols/http/http1*.cpp protocols/http/exchange*.cpp protocols/http/response*.cpp".split()
-SERVER_SOURCES += ["protocols/http/target.cpp", "protocols/http/static_files.cpp", "protocols/http/file_response.cpp"]
+SERVER_SOURCES += ["protocols/http/target.cpp", "protocols/http/static_*.cpp", "protocols/http/file_response.cpp"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
 

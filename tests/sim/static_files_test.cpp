@@ -43,7 +43,7 @@ struct Site {
     Reply ask(const std::string& method, const std::string& target) {
         sim::Peer peer = world.connect(kPort);
         peer.send(method + " " + target + " HTTP/1.1\r\nHost: t\r\n\r\n");
-        server->settle();
+        server->settle_offloads();
         const std::vector<Reply> replies = replies_in(peer.take_received(), method == "HEAD" ? 1 : 0);
         peer.close();
         server->settle();
@@ -136,6 +136,7 @@ TEST_CASE("a page of one's own comes with each 404, and nothing of it is taken f
     CHECK(site.get("/404.html").status == 200);
     CHECK(site.get("/404.html").has_field("ETag"));
     site.world.remove_file("/www/404.html");
+    site.server->advance(FileCacheOptions{}.time_to_live_ms);
     CHECK(site.get("/none").body == "Not Found");
     site.server->check_nothing_left();
 }
@@ -259,7 +260,7 @@ TEST_CASE("whatever call fails while files and listings are served, nothing is l
             if (server.start()) {
                 sim::Peer peer = world.connect(kPort);
                 peer.send(get("/list/") + get("/none.js") + get("/none") + get("/list/link"));
-                server.settle();
+                server.settle_offloads();
                 for (const Reply& reply : replies_in(peer.take_received())) {
                     // What cannot be opened for another reason could not be asked for either.
                     const bool lacks_descriptors = !world.faults().empty() && is_exhaustion(world.faults().back().outcome.error);

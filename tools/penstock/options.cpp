@@ -117,8 +117,39 @@ void add_commands(CLI::App& program, Options* options) {
     }
 }
 
+// Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and
+// which takes "010" for eight.
+std::string check_number(std::string* text, std::uint64_t most) {
+    const std::string given = *text;
+    text->erase(0, std::min(text->find_first_not_of('0'), text->empty() ? 0 : text->size() - 1));
+    const std::string limit = std::to_string(most);
+    const bool has_digits_only = !text->empty() && text->find_first_not_of("0123456789") == std::string::npos;
+    if (has_digits_only &&
+        (text->size() < limit.size() || (text->size() == limit.size() && *text <= limit))) {
+        return {};
+    }
+    return "\"" + given + "\" is not a number from 0 to " + limit;
+}
+
+template <class Number>
+void add_number(CLI::App& command, const std::string& name, Number* value, const char* unit,
+                const std::string& description) {
+    command.add_option(name, *value, description + " (" + std::to_string(*value) + ")")
+        ->type_name(unit)
+        ->transform(CLI::Validator(
+            [](std::string& text) { return check_number(&text, std::numeric_limits<Number>::max()); }, ""));
+}
+
 void add_file_options(CLI::App& command, StaticFileOptions* files) {
     command.add_flag("--listing", files->directory_listing, "List directories that have no index.html");
+    add_number(command, "--file-cache", &files->cache.entries, "N",
+               "Paths that each reactor knows, with the content of small files;\n0 opens a file for each request");
+    add_number(command, "--file-cache-bytes", &files->cache.bytes, "BYTES", "Memory of each reactor for that");
+    add_number(command, "--file-cache-ttl", &files->cache.time_to_live_ms, "MS",
+               "How long a file is sent as it was found before it is looked at again,\nin milliseconds");
+    command
+        .add_option("--prewarm", files->prewarm, "A file below DIR that is read at the start; may be given again")
+        ->type_name("FILE");
     command.add_flag("--precompressed", files->precompressed,
                      "Send NAME.br, NAME.zst or NAME.gz in place of NAME to clients that take it");
     command
@@ -145,29 +176,6 @@ void add_file_options(CLI::App& command, StaticFileOptions* files) {
                 return rule.find('=') != std::string::npos ? std::string() : "\"" + rule + "\" is not PATTERN=VALUE";
             },
             ""));
-}
-
-// Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and
-// which takes "010" for eight.
-std::string check_number(std::string* text, std::uint64_t most) {
-    const std::string given = *text;
-    text->erase(0, std::min(text->find_first_not_of('0'), text->empty() ? 0 : text->size() - 1));
-    const std::string limit = std::to_string(most);
-    const bool has_digits_only = !text->empty() && text->find_first_not_of("0123456789") == std::string::npos;
-    if (has_digits_only &&
-        (text->size() < limit.size() || (text->size() == limit.size() && *text <= limit))) {
-        return {};
-    }
-    return "\"" + given + "\" is not a number from 0 to " + limit;
-}
-
-template <class Number>
-void add_number(CLI::App& command, const std::string& name, Number* value, const char* unit,
-                const std::string& description) {
-    command.add_option(name, *value, description + " (" + std::to_string(*value) + ")")
-        ->type_name(unit)
-        ->transform(CLI::Validator(
-            [](std::string& text) { return check_number(&text, std::numeric_limits<Number>::max()); }, ""));
 }
 
 void add_network_options(CLI::App& command, Options* options) {

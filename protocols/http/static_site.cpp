@@ -1,0 +1,293 @@
+#include "penstock/protocols/http/static_site.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "penstock/engine/ensure.h"
+#include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/accept_encoding.h"
+#include "penstock/protocols/http/deferred_response.h"
+#include "penstock/protocols/http/file_response.h"
+#include "penstock/protocols/http/request.h"
+#include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/site_listing.h"
+#include "penstock/protocols/http/static_file_rules.h"
+#include "penstock/protocols/http/target.h"
+
+namespace penstock {
+
+namespace {
+
+// A path of more bytes, its NUL included, no system call takes (man 7 path_resolution, PATH_MAX).
+constexpr std::size_t kPathLimitBytes = 4'096;
+
+using PathBuffer = std::array<char, kPathLimitBytes>;
+
+std::string_view suffix_of(ContentCoding coding);
+bool write_path(std::string_view name, std::string_view more, PathBuffer* path);
+void redirect_to_directory(const Request& request, Response& response);
+Reactor& current_reactor();
+
+}  // namespace
+
+// ---- StaticSite
+
+FileCache& StaticSite::cache(Reactor& reactor) const {
+    return reactor.local<FileCache>(this, [&] {
+        const FileCacheOptions& wanted = options_.cache;
+        const FileCacheLimits limits{wanted.entries, wanted.descriptors, wanted.bytes,
+                                     std::min<std::uint64_t>(kCachedFileLimitBytes, wanted.bytes / 4), wanted.time_to_live_ms};
+        struct Kept {
+            Kept(std::shared_ptr<const StaticSite> owner, Reactor& reactor, const FileCacheLimits& limits)
+                : site(std::move(owner)), cache(reactor, site->root(), limits) {}
+            std::shared_ptr<const StaticSite> site;  // so that no other has its address
+            FileCache cache;
+        };
+        const auto kept = std::make_shared<Kept>(shared_from_this(), reactor, limits);
+        for (const std::string& path : options_.prewarm) {
+            (void)kept->cache.find(path.c_str());  // static_files has read it, so it takes no wait
+        }
+        return std::shared_ptr<FileCache>(kept, &kept->cache);
+    });
+}
+
+// ---- SiteRequest
+
+SiteRequest::SiteRequest(const StaticSite& site, const Request& request, Response& response, std::vector<FileReference> known)
+    : site_(site), options_(site.options()), reactor_(current_reactor()), cache_(site.cache(reactor_)), request_(request),
+      response_(response), known_(std::move(known)) {}
+
+void SiteRequest::serve() {
+    const std::string_view name = request_.parameter(options_.parameter);
+    // NUL is an encoded slash: part of a name to the client, while the kernel would take it for a separator.
+    if (request_.path().find('\0') != std::string_view::npos || !is_servable(name, options_.hidden_files)) {
+        return answer_not_found();
+    }
+    if (name.empty() || name.ends_with('/')) {
+        return serve_directory(name);
+    }
+    PathBuffer path;  // left as it is until written
+    if (!write_path(name, {}, &path)) {
+        return answer_not_found();
+    }
+    FileReference found = find(path.data());
+    if (!found) {
+        return;
+    }
+    if (found->is_directory()) {
+        return redirect_to_directory(request_, response_);
+    }
+    if (!found->is_file()) {
+        return answer_missing(found->error(), name);
+    }
+    send(std::move(found));
+}
+
+FileReference SiteRequest::find(const char* path) {
+    for (const FileReference& known : known_) {
+        if (known->path() == path) {
+            return known;
+        }
+    }
+    FileReference found = cache_.find(path);
+    if (!found) {
+        wait_for(path);
+    }
+    return found;
+}
+
+void SiteRequest::wait_for(const char* path) {
+    auto go_on = [site = site_.shared_from_this(), request = &request_, later = response_.defer(),
+                  known = std::move(known_)](FileReference found) mutable {
+        later.run([&](Response& response) {
+            known.push_back(std::move(found));
+            SiteRequest(*site, *request, response, std::move(known)).serve();
+        });
+    };
+    if (!cache_.load(path, std::move(go_on))) {
+        refuse_file(response_, 503);
+    }
+}
+
+void SiteRequest::serve_directory(std::string_view name) {
+    PathBuffer path;  // left as it is until written
+    int error = ENOENT;
+    for (const std::string& index : options_.index_files) {
+        if (!write_path(name, index, &path)) {
+            return answer_not_found();
+        }
+        FileReference found = find(path.data());
+        if (!found) {
+            return;
+        }
+        if (found->is_file()) {
+            return send(std::move(found));
+        }
+        error = found->error();
+        // What is there and cannot be sent is not passed over: another index would hide why.
+        if (error != 0 && status_of_file_error(error) != 404) {
+            return refuse_file(response_, status_of_file_error(error));
+        }
+    }
+    if (options_.directory_listing) {
+        if (!write_path(name, ".", &path)) {
+            return answer_not_found();
+        }
+        const FileReference found = find(path.data());
+        if (!found) {
+            return;
+        }
+        if (found->is_directory()) {
+            return list(name);
+        }
+        error = found->error();
+    }
+    answer_missing(error, name);
+}
+
+// Always on the offload pool: each entry of a directory is a call of its own, and any may wait.
+void SiteRequest::list(std::string_view name) {
+    struct Job {
+        std::shared_ptr<const StaticSite> site;
+        ListingRequest listing;
+        DeferredResponse later;
+        ListingResult result;
+    };
+    auto job = std::make_shared<Job>();
+    job->site = site_.shared_from_this();
+    job->listing = {std::string(request_.path()), std::string(name), options_.hidden_files};
+    job->later = response_.defer();
+    const auto run = [job] { job->result = list_directory(*job->site->root(), job->listing); };
+    const auto answer = [job] {
+        job->later.run([&](Response& response) { send_listing(std::move(job->result), response); });
+    };
+    if (reactor_.config().offload_limit == 0) {
+        run();
+        send_listing(std::move(job->result), response_);
+    } else if (!reactor_.try_offload(Message(run), Message(answer))) {
+        refuse_file(response_, 503);
+    }
+}
+
+void SiteRequest::send(FileReference file) {
+    ContentCoding coding = ContentCoding::identity;
+    const FileReference original = file;
+    if (options_.precompressed && !take_precompressed(&file, &coding)) {
+        return;
+    }
+    auto& description = file->description();
+    if (description == nullptr) {
+        std::string room;
+        const std::string_view path = original->path();
+        description = std::make_unique<const FileDescription>(std::string(content_type_of(options_, path, &room)),
+                                                              cache_control_of(options_, path), file->info());
+    }
+    const FileToSend sent{.file = file,
+                          .description = *description,
+                          .content_encoding = coding != ContentCoding::identity ? content_coding_name(coding) : std::string_view(),
+                          .varies = options_.precompressed};
+    if (response_.status() == 200) {
+        send_file_response(sent, request_, response_);
+    } else {
+        send_error_page(sent, request_, response_);
+    }
+}
+
+bool SiteRequest::take_precompressed(FileReference* file, ContentCoding* coding) {
+    std::array<ContentCoding, 3> codings{ContentCoding::brotli, ContentCoding::zstd, ContentCoding::gzip};
+    std::size_t offered = codings.size();
+    std::string memory;
+    const std::string_view accepted = joined_field(request_, HeaderName::accept_encoding, &memory);
+    while (offered > 0) {
+        const auto chosen = choose_content_coding(accepted, {codings.data(), offered}).value_or(ContentCoding::identity);
+        PathBuffer sibling;  // left as it is until written
+        if (chosen == ContentCoding::identity || !write_path((*file)->path(), suffix_of(chosen), &sibling)) {
+            break;
+        }
+        FileReference encoded = find(sibling.data());
+        if (!encoded) {
+            return false;
+        }
+        if (encoded->is_file() && encoded->info().modified_ns >= (*file)->info().modified_ns) {
+            *file = std::move(encoded);
+            *coding = chosen;
+            break;
+        }
+        offered = static_cast<std::size_t>(std::remove(codings.data(), codings.data() + offered, chosen) - codings.data());
+    }
+    return true;
+}
+
+void SiteRequest::answer_missing(int error, std::string_view name) {
+    if (error != 0 && status_of_file_error(error) != 404) {
+        return refuse_file(response_, status_of_file_error(error));
+    }
+    const bool takes_page = request_.method() == Method::get || request_.method() == Method::head;
+    // Behind any other error there is something that must not be served.
+    const bool is_absent = error == ENOENT || error == ENOTDIR;
+    if (!options_.spa_fallback.empty() && is_absent && takes_page && wants_spa_fallback(name)) {
+        FileReference page = find(options_.spa_fallback.c_str());
+        if (!page) {
+            return;
+        }
+        if (page->is_file()) {
+            return send(std::move(page));
+        }
+    }
+    answer_not_found();
+}
+
+void SiteRequest::answer_not_found() {
+    if (!options_.not_found_page.empty()) {
+        FileReference page = find(options_.not_found_page.c_str());
+        if (!page) {
+            return;
+        }
+        if (page->is_file()) {
+            response_.status(404);
+            return send(std::move(page));
+        }
+    }
+    refuse_file(response_, 404);
+}
+
+namespace {
+
+std::string_view suffix_of(ContentCoding coding) {
+    return coding == ContentCoding::brotli ? ".br" : coding == ContentCoding::zstd ? ".zst" : ".gz";
+}
+
+// What to open: one behind the other, with a NUL at the end. False when no file can have so long a path.
+bool write_path(std::string_view name, std::string_view more, PathBuffer* path) {
+    if (name.size() + more.size() >= path->size()) {
+        return false;
+    }
+    char* end = std::copy(name.begin(), name.end(), path->data());
+    end = std::copy(more.begin(), more.end(), end);
+    *end = '\0';
+    return true;
+}
+
+void redirect_to_directory(const Request& request, Response& response) {
+    // Two slashes in front would name another host (RFC 3986 §4.2).
+    std::string_view path = request.path();
+    path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+    std::string location = "/" + encode_path(path) + "/";
+    if (!request.query().empty()) {
+        location.append("?").append(request.query());
+    }
+    response.status(301).header("Location", location).send_empty();
+}
+
+Reactor& current_reactor() {
+    Reactor* const reactor = Reactor::current();
+    ensure(reactor != nullptr, "static files are asked for off a reactor's thread");
+    return *reactor;
+}
+
+}  // namespace
+
+}  // namespace penstock

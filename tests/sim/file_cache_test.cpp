@@ -1,0 +1,289 @@
+// What a reactor keeps of the files that it serves, how old that may get, and what bounds it.
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine_fixture.h"
+#include "penstock/protocols/http/file_cache.h"
+#include "penstock/protocols/http/static_files.h"
+
+namespace penstock::test {
+
+namespace {
+
+constexpr std::uint32_t kTimeToLiveMs = 500;
+
+struct Site {
+    sim::World world;
+    std::unique_ptr<ReactorUnderTest> server;
+
+    explicit Site(StaticFileOptions options = {}) {
+        for (const char* const name : {"a", "b", "c", "d"}) {
+            add(name, std::string(name) + " one");
+        }
+        add("large", std::string(kCachedFileLimitBytes + 1, 'l'));
+        options.cache.time_to_live_ms = kTimeToLiveMs;
+        const Result<PlainHandler> handler = static_files("/www", options);
+        REQUIRE_MESSAGE(handler.ok(), handler.error().message);
+        Router router;
+        router.get("/*path", handler.value());
+        server = std::make_unique<ReactorUnderTest>(world, router);
+        REQUIRE(server->start());
+        server->settle();
+        world.reset_calls();
+    }
+    ~Site() {
+        server->check_nothing_left();
+        server->destroy();
+        CHECK(world.bad_descriptor_calls() == 0);
+    }
+
+    void add(const std::string& name, std::string content) {
+        const std::string path = "/www/" + name;
+        world.add_file(path, std::move(content));
+        world.set_modified_ns(path, (sim::World::kStartWallSeconds - 1'000) * 1'000'000'000);  // long ago
+    }
+    Reply get(const std::string& name) {
+        sim::Peer peer = world.connect(kPort);
+        peer.send(test::get("/" + name));
+        server->settle_offloads();
+        const std::vector<Reply> replies = replies_in(peer.take_received());
+        peer.close();
+        server->settle();
+        REQUIRE(replies.size() == 1);
+        return replies.front();
+    }
+    [[nodiscard]] std::uint64_t opens() const { return world.calls(sim::Call::open_file); }
+    [[nodiscard]] const ReactorCounters& counters() const { return server->reactor().counters(); }
+};
+
+// A cache without requests, below "/www".
+struct Cache {
+    sim::World world;
+    Config config = small_config();
+    OffloadPool offload{0, 64};
+    std::unique_ptr<Reactor> reactor;
+    std::unique_ptr<FileCache> cache;
+
+    explicit Cache(const FileCacheLimits& limits) {
+        world.add_directory("/www");
+        reactor = std::make_unique<Reactor>(config, 0, &offload);
+        REQUIRE(reactor->open().ok());
+        auto root = std::make_shared<FileRoot>();
+        const Result<int> opened = platform::open_directory("/www");
+        REQUIRE(opened.ok());
+        root->directory = platform::Descriptor(opened.value());
+        cache = std::make_unique<FileCache>(*reactor, std::move(root), limits);
+    }
+    ~Cache() {
+        cache.reset();
+        CHECK(counters().file_cache_bytes.get() == 0);
+        CHECK(counters().file_cache_entries.get() == 0);
+    }
+    [[nodiscard]] const ReactorCounters& counters() const { return reactor->counters(); }
+};
+
+}  // namespace
+
+TEST_CASE("a file that is known is sent without opening it again") {
+    Site site;
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.opens() == 1);
+    CHECK(site.counters().file_cache_misses.get() == 1);
+    const std::string tag = site.get("a").field("ETag");
+    CHECK(site.get("a").field("ETag") == tag);
+    CHECK(site.opens() == 1);
+    CHECK(site.world.calls(sim::Call::read_file) == 1);
+    CHECK(site.counters().file_cache_hits.get() == 2);
+    CHECK(site.counters().file_cache_entries.get() == 1);
+    CHECK(site.counters().file_cache_bytes.get() > 5);
+    CHECK(site.get("none").status == 404);
+    CHECK(site.get("none").status == 404);
+    CHECK(site.opens() == 2);
+}
+
+TEST_CASE("one that is too large for the cache is kept open, and shows at once what is written to it") {
+    Site site;
+    CHECK(site.get("large").body.size() == kCachedFileLimitBytes + 1);
+    const std::size_t open = site.world.open_descriptors();
+    const Reply first = site.get("large");
+    CHECK(site.opens() == 1);
+    CHECK(site.world.open_descriptors() == open);
+    site.world.truncate_file("/www/large", kCachedFileLimitBytes + 10);
+    const Reply second = site.get("large");
+    CHECK(second.body.size() == kCachedFileLimitBytes + 10);
+    CHECK(second.field("ETag") != first.field("ETag"));
+    site.world.remove_file("/www/large");
+    site.server->advance(kTimeToLiveMs);
+    CHECK(site.get("large").status == 404);
+    CHECK(site.world.open_descriptors() == open - 1);
+}
+
+TEST_CASE("what is new, replaced or gone shows when the time to live is over, and not before") {
+    Site site;
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.get("new").status == 404);
+    const std::string tag = site.get("a").field("ETag");
+    site.add("a", "a two");
+    site.add("new", "new");
+    site.server->advance(kTimeToLiveMs - 1);
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.get("new").status == 404);
+    site.server->advance(1);
+    const Reply replaced = site.get("a");
+    CHECK(replaced.body == "a two");
+    CHECK(replaced.field("ETag") != tag);
+    CHECK(site.get("new").body == "new");
+    site.world.remove_file("/www/a");
+    CHECK(site.get("a").body == "a two");
+    site.server->advance(kTimeToLiveMs);
+    CHECK(site.get("a").status == 404);
+}
+
+TEST_CASE("one that is found as it was is not read again, unless it may have been written to in the same tick") {
+    Site site;
+    site.get("a");
+    site.world.reset_calls();
+    site.server->advance(kTimeToLiveMs);
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.opens() == 1);
+    CHECK(site.world.calls(sim::Call::read_file) == 0);
+    site.server->advance(kTimeToLiveMs - 1);
+    site.get("a");
+    CHECK(site.opens() == 1);  // its time runs anew
+
+    site.add("b", "b 1");
+    site.world.set_modified_ns("/www/b", (sim::World::kStartWallSeconds + 1) * 1'000'000'000);
+    CHECK(site.get("b").body == "b 1");
+    site.world.reset_calls();
+    site.server->advance(kTimeToLiveMs);
+    CHECK(site.get("b").body == "b 1");
+    CHECK(site.world.calls(sim::Call::read_file) == 1);
+}
+
+TEST_CASE("with no entries nothing is kept, and each request finds the file as it is") {
+    Site site({.cache = {.entries = 0}});
+    const std::size_t open = site.world.open_descriptors();
+    for (const char* const name : {"a", "large", "none", "a"}) {
+        site.get(name);
+        CHECK(site.world.open_descriptors() == open);
+    }
+    CHECK(site.opens() == 4);
+    site.add("a", "a two");
+    CHECK(site.get("a").body == "a two");
+    CHECK(site.counters().file_cache_entries.get() == 0);
+    CHECK(site.counters().file_cache_bytes.get() == 0);
+}
+
+TEST_CASE("the least recently used gives way") {
+    Site site({.cache = {.entries = 2}});
+    site.get("a");
+    site.get("b");
+    site.get("a");
+    site.get("c");  // b goes
+    CHECK(site.counters().file_cache_evictions.get() == 1);
+    site.world.reset_calls();
+    site.get("a");
+    CHECK(site.opens() == 0);
+    site.get("b");
+    CHECK(site.opens() == 1);
+    CHECK(site.counters().file_cache_entries.get() == 2);
+}
+
+TEST_CASE("files that were asked for before are ready at the first request") {
+    Site site({.prewarm = {"a", "large"}});
+    site.get("b");
+    site.world.reset_calls();
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.get("large").status == 200);
+    CHECK(site.opens() == 0);
+    const Result<PlainHandler> wrong = static_files("/www", {.prewarm = {"a", "nowhere"}});
+    REQUIRE_FALSE(wrong.ok());
+    CHECK(wrong.error().message.find("prewarm: \"nowhere\"") != std::string::npos);
+}
+
+TEST_CASE("a reader keeps what it is being sent, whatever becomes of the file and of its place in the cache") {
+    Site site({.cache = {.entries = 1}});
+    const std::string content(kCachedFileLimitBytes, 'x');
+    site.add("slow", content);
+    sim::Peer slow = site.world.connect(kPort);
+    slow.set_receive_window(4'096);
+    slow.send(test::get("/slow"));
+    site.server->settle();
+    site.add("slow", "replaced");
+    site.get("a");
+    site.get("b");
+    slow.read_freely();
+    site.server->settle();
+    CHECK(replies_in(slow.take_received()).front().body == content);
+    slow.close();
+    site.server->settle();
+    CHECK(site.get("slow").body == "replaced");
+}
+
+TEST_CASE("a scan of names, there or not, stays within the limits") {
+    const FileCacheLimits limits{.entries = 100, .descriptors = 10, .bytes = 100'000, .content_bytes = 2'000,
+                                 .time_to_live_ms = 1'000};
+    Cache kept(limits);
+    for (int i = 0; i < 400; ++i) {
+        kept.world.add_file("/www/small" + std::to_string(i), std::string(1'500, 's'));
+        kept.world.add_file("/www/large" + std::to_string(i), std::string(2'500, 'l'));
+    }
+    const std::size_t open = kept.world.open_descriptors();
+    const auto check = [&] {
+        REQUIRE(kept.counters().file_cache_entries.get() <= limits.entries);
+        REQUIRE(kept.counters().file_cache_bytes.get() <= limits.bytes);
+        REQUIRE(kept.world.open_descriptors() <= open + limits.descriptors);
+    };
+    for (int i = 0; i < 400; ++i) {
+        REQUIRE(kept.cache->find(("small" + std::to_string(i)).c_str())->content().size() == 1'500);
+        REQUIRE(kept.cache->find(("large" + std::to_string(i)).c_str())->fd() >= 0);
+        check();
+    }
+    CHECK(kept.counters().file_cache_evictions.get() > 600);
+    // Names cost nothing to ask for, so they have to leave half of the places to files.
+    REQUIRE(kept.cache->find("small0")->is_file());
+    REQUIRE(kept.cache->find("small1")->is_file());
+    for (int i = 0; i < 1'000'000; ++i) {
+        REQUIRE(kept.cache->find(("none" + std::to_string(i)).c_str())->error() == ENOENT);
+        if (i % 1'000 == 0) {
+            check();
+        }
+    }
+    check();
+    kept.world.reset_calls();
+    CHECK(kept.cache->find("small1")->is_file());
+    CHECK(kept.world.calls(sim::Call::open_file) == 0);
+}
+
+TEST_CASE("what slow readers hold of files that were given up counts, and keeps others from being read into memory") {
+    const FileCacheLimits limits{.entries = 1'000, .descriptors = 10, .bytes = 50'000, .content_bytes = 5'000,
+                                 .time_to_live_ms = 1'000};
+    Cache kept(limits);
+    std::vector<FileReference> readers;
+    for (int i = 0; i < 100; ++i) {
+        const std::string name = "file" + std::to_string(i);
+        kept.world.add_file("/www/" + name, std::string(5'000, 'x'));
+        readers.push_back(kept.cache->find(name.c_str()));
+        REQUIRE(kept.counters().file_cache_bytes.get() <= limits.bytes + 100 * 1'000);
+    }
+    CHECK(readers.front()->content().size() == 5'000);
+    CHECK(readers.back()->content().data() == nullptr);
+    CHECK(readers.back()->fd() >= 0);
+    readers.clear();
+    kept.world.add_file("/www/next", std::string(5'000, 'x'));
+    CHECK(kept.cache->find("next")->content().size() == 5'000);
+}
+
+TEST_CASE("an error that will pass is not kept") {
+    Cache kept({.entries = 10, .descriptors = 10, .bytes = 10'000, .content_bytes = 1'000, .time_to_live_ms = 1'000});
+    kept.world.add_file("/www/a", "a");
+    kept.world.script(sim::Call::open_file, sim::World::kAnyDescriptor, 1, sim::Outcome::fail(EMFILE));
+    kept.world.script(sim::Call::read_file, sim::World::kAnyDescriptor, 1, sim::Outcome::fail(EIO));
+    CHECK(kept.cache->find("a")->error() == EMFILE);
+    CHECK(kept.cache->find("a")->error() == EIO);
+    CHECK(kept.cache->find("a")->content() == "a");
+}
+
+}  // namespace penstock::test
