@@ -1,0 +1,14 @@
+"""What `perf/run` is made of. Standard library only.
+
+command_line  the sub-commands, and how all of them end
+static        the sub-command that measures files
+peers         which servers are compared, as data
+servers       starting a server, its CPU time, ending it
+load          wrk, and what it prints
+rounds        servers in turn, and whether a round was undisturbed
+calls         system calls per request, as strace counts them
+machine       cores, and how busy and how fast they are
+site          the files that are served, and whether a server answers with them
+report        medians, ratios and tables; knows nothing of how they were measured
+tools         programs that have to be there
+"""

@@ -1,0 +1,175 @@
+"""`perf/run static`: files of five sizes from Penstock, nginx and whoever else is given, on one core each."""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+
+from . import machine, report, site, tools
+from .calls import count_calls
+from .peers import NGINX_VARIANTS, REFERENCE, static_peers
+from .rounds import Bench, Patience, Setting
+from .servers import Refused, Server
+from .tools import Failure
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LARGEST_ROUND_S = 10
+CALLS_S = 1
+
+
+def add_command(commands):
+    command = commands.add_parser(
+        "static", help="files of several sizes, beside nginx", description=__doc__.replace("`", ""),
+        epilog='Another server: NAME="COMMAND with {port} and, if it wants, {directory}".',
+    )
+    command.add_argument("given", nargs="*", metavar="NAME=COMMAND", help="further servers")
+    command.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/penstock",
+                         help="the program of a release build (%(default)s)")
+    command.add_argument("--directory", type=pathlib.Path, default=ROOT / "build/perf/site",
+                         help="where the files are made and kept (%(default)s)")
+    command.add_argument("--sizes", type=sizes, default=site.FILES, help="for example 1KB,1MB (all)")
+    command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
+    command.add_argument("--rounds", type=positive, default=5)
+    command.add_argument("--seconds", type=positive, default=2, help="of each round")
+    command.add_argument("--quick", action="store_true", help="one round of one second, no warming up, no repeats")
+    command.add_argument("--connections", type=positive, default=50)
+    command.add_argument("--server-core", type=int, help="(the first)")
+    command.add_argument("--client-core", type=int, help="(the second where there is one)")
+    command.add_argument("--nice", type=int, default=0, help="of servers and wrk alike; below 0 for root only")
+    command.add_argument("--patience", type=float, default=60,
+                         help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
+    command.add_argument("--calls", action="store_true", help="count system calls per request too, by strace")
+    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every round there")
+    command.set_defaults(run=run)
+
+
+def positive(text):
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
+    return int(text)
+
+
+def names(text):
+    return text.split(",")
+
+
+def sizes(text):
+    known = {file.label.replace(" ", "").lower(): file for file in site.FILES}
+    wanted = [word.strip().lower() for word in text.split(",")]
+    if unknown := [word for word in wanted if word not in known]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
+    return tuple(known[word] for word in wanted)
+
+
+def run(options):
+    peers, setting, strace = prepare(options)
+    print(heading(options, setting), flush=True)
+    data = {"commit": commit(), "setting": setting.__dict__, "files": {}, "calls": {}}
+    bench = Bench(setting)
+    with contextlib.ExitStack() as running:
+        servers = start(peers, setting, running)
+        for server in servers:
+            site.check_answers(server, options.directory, options.sizes)
+        print(f"\nAll answers are equal to the files, byte by byte: {', '.join(server.name for server in servers)}.")
+        for file in options.sizes:
+            results = measure(bench, servers, file, options)
+            print(f"\n### {file.label}\n\n{report.table_of_rows(report.rows_of(results, REFERENCE))}", flush=True)
+            data["files"][file.label] = {name: [one.as_data() for one in all_] for name, all_ in results.items()}
+        for file in options.sizes if strace else ():
+            calls = {server.name: count_calls(strace, setting, server, file, CALLS_S) for server in servers}
+            print(f"\n### System calls, {file.label}\n\n{report.table_of_calls(calls)}", flush=True)
+            data["calls"][file.label] = calls
+    if options.json:
+        options.json.write_text(json.dumps(data, indent=1) + "\n")
+    return 1 if complain_about_errors(data["files"]) else 0
+
+
+def prepare(options):
+    """Finds what is needed and makes the files, before anything is started."""
+    if not options.program.is_file():
+        raise Failure(f"{options.program} does not exist; cmake --preset release && cmake --build --preset release")
+    options.directory = options.directory.resolve()
+    wants_nginx = options.only is None or any(name in NGINX_VARIANTS for name in options.only)
+    found = tools.find("wrk", *["nginx"] * wants_nginx, *["strace"] * options.calls)
+    peers = static_peers(options.program, found.get("nginx"), options.directory, options.given)
+    if options.only is not None:
+        peers = selected(peers, options.only)
+    if options.quick:
+        options.rounds = options.seconds = 1
+    cores = machine.cores()
+    setting = Setting(
+        wrk=found["wrk"],
+        connections=options.connections,
+        seconds=min(options.seconds, LARGEST_ROUND_S),
+        server_core=cores[0] if options.server_core is None else options.server_core,
+        client_core=cores[1 % len(cores)] if options.client_core is None else options.client_core,
+        nice=options.nice,
+    )
+    if not {setting.server_core, setting.client_core} <= set(cores):
+        raise Failure(f"there are only the cores {', '.join(map(str, cores))}")
+    site.make_files(options.directory, options.sizes)
+    return peers, setting, found.get("strace")
+
+
+def selected(peers, wanted):
+    known = [peer.name for peer in peers]
+    if unknown := [name for name in wanted if name not in known]:
+        raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}")
+    if REFERENCE not in wanted:
+        raise Failure(f"{REFERENCE} cannot be left out: the ratios are to it")
+    return [peer for peer in peers if peer.name in wanted]
+
+
+def start(peers, setting, running):
+    servers = []
+    for peer in peers:
+        try:
+            servers.append(running.enter_context(Server(peer, setting.server_core, setting.nice)))
+        except Refused as refusal:
+            if not peer.may_be_refused:
+                raise Failure(f"{peer.name} could not be started: {refusal}") from refusal
+            print(f"\n{peer.name} is left out, as the program refuses it: {refusal}")
+    return servers
+
+
+def measure(bench, servers, file, options):
+    def progress(number, server, one):
+        print(f"{file.label}, round {number + 1}, {server.name}: {report.number(one.cpu_us)} µs"
+              + " (disturbed)" * one.is_disturbed, file=sys.stderr)
+
+    if not options.quick:
+        # A share for each size, so that a noisy beginning leaves some of it for the end.
+        bench.patience = Patience(options.patience / len(options.sizes))
+        for server in servers:
+            bench.warm(server, file)
+    return bench.run(servers, file, options.rounds, progress)
+
+
+def heading(options, setting):
+    shared = setting.server_core == setting.client_core
+    place = (f"all on core {setting.server_core}" if shared else
+             f"servers on core {setting.server_core}, wrk on core {setting.client_core}")
+    return (
+        f"## Static files, commit {commit()}\n\n{machine.description(options.directory)}; {place}. "
+        f"wrk, {setting.connections} connections, one thread; {options.rounds} x {setting.seconds} s "
+        f"for each server, in turn. Medians; *best* is the lowest round, *ratio* a server's CPU time to that of "
+        f"{REFERENCE} in the same round: below 1 it needs less. *wrk's µs* is the CPU time of wrk for a request."
+    )
+
+
+def commit():
+    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def complain_about_errors(files):
+    failed = [f"{name} at {label}" for label, results in files.items() for name, rounds in results.items()
+              if any(one["errors"] for one in rounds)]
+    if failed:
+        print(f"\nwrk met errors: {', '.join(failed)}", file=sys.stderr)
+    return bool(failed)

@@ -1,0 +1,21 @@
+"""Programs that have to be there. Nothing is installed from here."""
+
+import os
+import shutil
+
+PACKAGES = {"nginx": "nginx", "strace": "strace", "wrk": "wrk"}
+
+
+class Failure(Exception):
+    """Ends the program with a sentence."""
+
+
+def find(*names):
+    """Where each of the programs is, by name."""
+    # Servers are in /usr/sbin, which only root searches.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+    found = {name: shutil.which(name, path=path) for name in names}
+    missing = [f"{name} (Debian package {PACKAGES[name]})" for name, place in found.items() if place is None]
+    if missing:
+        raise Failure(f"not installed: {', '.join(missing)}")
+    return found

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""What `perf/run` makes of figures: wrk's output, medians and ratios, tables, and what may not be compared."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ.get("PENSTOCK_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LIMIT_S = 30  # far beyond what anything here needs
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "perf"))
+
+from runner import calls, load, peers, report, rounds, servers, site, static
+from runner.tools import Failure
+
+WRK = """\
+Running 2s test @ http://127.0.0.1:40001/1-kb.html
+  1 threads and 50 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency   635.91us    0.89ms  12.92ms   93.69%
+    Req/Sec    56.20k     8.07k   62.00k    86.54%
+  Latency Distribution
+     50%  250.00us
+     75%  491.00us
+     90%  700.00us
+     99%    5.80ms
+  112324 requests in 2.10s, 137.50MB read
+Requests/sec:  53487.61
+Transfer/sec:     65.47MB
+"""
+STRACE = """\
+% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ------------------
+ 61.10    0.061100           6     10000           sendto
+ 38.90    0.038900           3     10002         2 recvfrom
+------ ----------- ----------- --------- --------- ------------------
+100.00    0.100000           4     20002         2 total
+"""
+
+
+def one_round(**fields):
+    values = {field.name: 0 for field in dataclasses.fields(rounds.Round)}
+    return rounds.Round(**(values | {"slowness": 1.0} | fields))
+
+
+def rounds_of(*cpu_us):
+    return [one_round(cpu_us=value) for value in cpu_us]
+
+
+class Wrk(unittest.TestCase):
+    def test_what_it_prints_is_read(self):
+        self.assertEqual(load.parse_wrk(WRK, 1.5), load.Load(
+            requests=112324, seconds=2.1, bytes_read=137.5 * (1 << 20), p50_us=250, p99_us=5800, errors=0,
+            client_cpu_s=1.5,
+        ))
+
+    def test_seconds_have_a_space_behind_them(self):
+        slow = WRK.replace("250.00us", "1.60s ").replace("5.80ms", "2.50s ")
+        self.assertEqual((load.parse_wrk(slow).p50_us, load.parse_wrk(slow).p99_us), (1.6e6, 2.5e6))
+
+    def test_errors_are_added_up(self):
+        errors = "  Socket errors: connect 1, read 2, write 3, timeout 4\n  Non-2xx or 3xx responses: 50\n"
+        self.assertEqual(load.parse_wrk(WRK.replace("Requests/sec", errors + "Requests/sec")).errors, 60)
+
+    def test_units(self):
+        times = {"9.00us": 9, "1.50ms": 1_500, "2.00s": 2_000_000, "1.50m": 90_000_000}
+        self.assertEqual({text: load.parse_time_us(text) for text in times}, times)
+        sizes = {"12B": 12, "1.00KB": 1024, "2.50GB": 2.5 * (1 << 30)}
+        self.assertEqual({text: load.parse_bytes(text) for text in sizes}, sizes)
+
+    def test_what_is_not_understood_is_told(self):
+        for text in ("", WRK.replace(" requests in", " queries in"), WRK.replace("99%", "98%"),
+                     WRK.replace("137.50MB", "137.50Mb"), WRK.replace("5.80ms", "5.80 ms")):
+            with self.subTest(text=text), self.assertRaises(Failure):
+                load.parse_wrk(text)
+
+
+class Rows(unittest.TestCase):
+    def test_ratios_are_taken_within_a_round(self):
+        # The machine becomes twice as slow, and the order of the medians would say that both are alike.
+        results = {"ours": rounds_of(10, 20, 20), "theirs": rounds_of(15, 30, 20)}
+        ours, theirs = report.rows_of(results, "ours")
+        self.assertEqual((ours.cpu_us, ours.best_cpu_us, ours.ratio, ours.best_ratio), (20, 10, 1, 1))
+        self.assertEqual((theirs.cpu_us, theirs.best_cpu_us, theirs.ratio, theirs.best_ratio), (20, 15, 1.5, 1.5))
+
+    def test_disturbed_rounds_and_errors_are_counted(self):
+        disturbed = [one_round(cpu_us=1, foreign=0.5), one_round(cpu_us=1, slowness=2.0, errors=3), one_round(cpu_us=1)]
+        row, = report.rows_of({"ours": disturbed}, "ours")
+        self.assertEqual((row.disturbed, row.rounds, row.errors), (2, 3, 3))
+
+    def test_a_round_in_which_nothing_was_answered_does_not_count(self):
+        nothing = load.Load(requests=0, seconds=2, bytes_read=0, p50_us=0, p99_us=0, errors=0)
+        empty = rounds.make_round(nothing, servers.CpuTime(1, 1, 0), site.FILES[0], 2, 0, 1)
+        row, = report.rows_of({"ours": [empty, *rounds_of(4, 6)]}, "ours")
+        self.assertEqual((row.cpu_us, row.best_cpu_us, row.p50_us), (5, 4, 0))
+        row, = report.rows_of({"ours": [empty]}, "ours")
+        self.assertIn("| ours   |              – |", report.table_of_rows([row]))
+        self.assertIn('"p50_us": null', json.dumps(empty.as_data()))
+
+    def test_a_round_that_is_missing_is_told(self):
+        with self.assertRaises(ValueError):
+            report.rows_of({"ours": rounds_of(1, 2), "theirs": rounds_of(1)}, "ours")
+
+
+class Tables(unittest.TestCase):
+    def test_columns_stand_below_each_other(self):
+        self.assertEqual(report.table(("server", "µs"), [("ours", "9.50"), ("another", "10")]),
+                         "| server  |   µs |\n"
+                         "| ------- | ---: |\n"
+                         "| ours    | 9.50 |\n"
+                         "| another |   10 |")
+        with self.assertRaises(ValueError):
+            report.table(("server", "µs"), [("ours",)])
+
+    def test_numbers_have_three_digits_that_count(self):
+        shown = {0.123: "0.12", 9.876: "9.88", 12.34: "12.3", 123.4: "123", 56789.1: "56,789", float("nan"): "–"}
+        self.assertEqual({value: report.number(value) for value in shown}, shown)
+        durations = {250: "250 µs", 5800: "5.80 ms", 1.5e6: "1.50 s"}
+        self.assertEqual({value: report.duration(value) for value in durations}, durations)
+
+    def test_a_row_for_each_server(self):
+        results = {"ours": rounds_of(10), "theirs": rounds_of(12)}
+        lines = report.table_of_rows(report.rows_of(results, "ours")).splitlines()
+        self.assertEqual(len(lines), 4)
+        self.assertRegex(lines[3], r"^\| theirs +\| +12.0 \| +12.0 \| +1.20 \| +1.20 \|")
+
+    def test_rare_system_calls_are_in_the_sum_only(self):
+        text = report.table_of_calls({"ours": {"recvfrom": 1.0, "sendto": 2.0, "brk": 0.004}})
+        self.assertIn("| ours   |                 3.00 | sendto 2.00, recvfrom 1.00 |", text)
+
+
+class Measuring(unittest.TestCase):
+    def test_large_answers_are_counted_by_their_bytes(self):
+        cpu = servers.CpuTime(exact_s=0.5, user_s=0.1, kernel_s=0.4)
+        half_done = load.Load(requests=1, seconds=2, bytes_read=150 << 20, p50_us=0, p99_us=0, errors=0)
+        large = rounds.make_round(half_done, cpu, site.File("100 MB", 100 << 20), 2, 0, 1)
+        self.assertEqual((large.answers, large.cpu_us), (1.5, 0.5e6 / 1.5))
+        small = rounds.make_round(half_done, cpu, site.File("1 KB", 1 << 10), 2, 0, 1)
+        self.assertEqual((small.answers, small.per_second, small.kernel_share), (1, 0.5, 0.8))
+
+    def test_ticks_count_where_threads_have_ended(self):
+        before, after = servers.CpuTime(1, 0.5, 0.5), servers.CpuTime(2, 1.0, 1.02)
+        self.assertEqual((after - before).total_s, 1)
+        self.assertEqual((servers.CpuTime(1.1, 1.5, 1.5) - before).total_s, 2)
+
+    def test_calls_of_a_summary(self):
+        self.assertEqual(calls.parse_summary(STRACE), {"sendto": 10000, "recvfrom": 10002})
+
+
+class Servers(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_given_commands(self):
+        peer = peers.from_words("mine=serve '{directory}' --port {port}", "/a b")
+        self.assertEqual((peer.name, peer.command(80, None)), ("mine", ["serve", "/a b", "--port", "80"]))
+        for words in ("mine", "mine=serve", "=serve"):
+            with self.subTest(words=words), self.assertRaises(Failure):
+                peers.from_words(words, "/")
+
+    def test_two_of_one_name(self):
+        with self.assertRaisesRegex(Failure, "called nginx"):
+            peers.static_peers("penstock", "nginx", "/", ["nginx=x {port}"])
+
+    def test_the_reference_cannot_be_left_out(self):
+        everybody = peers.static_peers("penstock", "nginx", "/", [])
+        self.assertEqual([peer.name for peer in static.selected(everybody, ["penstock", "nginx"])],
+                         ["penstock", "nginx"])
+        for wanted in (["nginx"], ["penstock", "nobody"]):
+            with self.subTest(wanted=wanted), self.assertRaises(Failure):
+                static.selected(everybody, wanted)
+
+    def script(self, text):
+        return peers.Peer("script", lambda port, folder: [sys.executable, "-c", text, str(port)])
+
+    def test_an_option_that_is_refused(self):
+        with self.assertRaisesRegex(servers.Refused, "no such option"):
+            servers.Server(self.script("import sys; print('no such option'); sys.exit(2)"), *self.place())
+
+    def test_a_server_that_does_not_start(self):
+        with self.assertRaisesRegex(Failure, "ended with 1 before it listened: out of luck"):
+            servers.Server(self.script("import sys; sys.exit('out of luck')"), *self.place())
+
+    def test_a_server_and_what_it_started_are_ended(self):
+        listen = ("import socket, subprocess, sys, time\n"
+                  "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+                  "listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
+                  "time.sleep(600)\n")
+        with servers.Server(self.script(listen), *self.place()) as server:
+            pids = server.processes()
+            self.assertEqual([servers.is_running(pid, pids[0]) for pid in pids], [True, True])
+        for pid in pids:
+            self.assertFalse(servers.is_running(pid, pids[0]))
+
+    @staticmethod
+    def place():
+        return min(os.sched_getaffinity(0)), 0  # core, nice
+
+
+class Files(unittest.TestCase):
+    def test_they_have_their_sizes_and_do_not_repeat(self):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            files = [site.File("3 B", 3), site.File("2 MB", (2 << 20) + 1)]
+            site.make_files(folder, files)
+            self.assertEqual([(folder / file.name).stat().st_size for file in files], [3, (2 << 20) + 1])
+            lines = (folder / files[1].name).read_bytes().splitlines()
+            self.assertEqual(len(set(lines)), len(lines))
+
+
+class CommandLine(unittest.TestCase):
+    def test_help_names_what_is_measured(self):
+        done = subprocess.run([SOURCE / "perf/run", "static", "--help"], capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("NAME=COMMAND", done.stdout)
+
+    def test_a_program_that_is_not_there(self):
+        done = subprocess.run([SOURCE / "perf/run", "static", "--program", "/nowhere/penstock"], capture_output=True,
+                              text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/penstock does not exist", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
