@@ -33,6 +33,13 @@ inline std::size_t count_of(std::string_view bytes, std::string_view what) {
     return count;
 }
 
+inline std::string replaced(std::string text, std::string_view what, std::string_view by) {
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {
+        text.replace(at, what.size(), by);
+    }
+    return text;
+}
+
 struct Reply {
     int status = 0;
     std::string head;  // with its empty line

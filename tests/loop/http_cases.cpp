@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "loop/loop_client.h"
+#include "loop/loop_cases.h"
 
 namespace penstock::test {
 namespace {
@@ -15,7 +15,6 @@ constexpr std::size_t kBytewiseLimit = 300;
 
 using Pieces = std::vector<std::string_view>;
 
-void run_case(Server& server, const Case& expected);
 Pieces cut(std::string_view bytes, std::size_t at);
 Pieces bytewise(std::string_view bytes);
 void check_pieces(Server& server, const Case& expected, Pieces pieces);
@@ -31,13 +30,8 @@ void run_cases(std::span<const Case> cases, Config config) {
     for (const Case& expected : cases) {
         run_case(server, expected);
     }
-    CHECK(eventually([&server] { return memory_of(server).connections == 0; }));
-    CHECK(memory_of(server).leased_bytes == 0);
-    CHECK(server.stats().peer_resets == 0);
-    CHECK(stops(server));
+    check_all_ended(server);
 }
-
-namespace {
 
 void run_case(Server& server, const Case& expected) {
     CAPTURE(expected.name);
@@ -61,6 +55,15 @@ void run_case(Server& server, const Case& expected) {
         check_pieces(server, behind_good, {behind_good.request});
     }
 }
+
+void check_all_ended(Server& server) {
+    CHECK(eventually([&server] { return memory_of(server).connections == 0; }));
+    CHECK(memory_of(server).leased_bytes == 0);
+    CHECK(server.stats().peer_resets == 0);
+    CHECK(stops(server));
+}
+
+namespace {
 
 Pieces cut(std::string_view bytes, std::size_t at) { return {bytes.substr(0, at), bytes.substr(at)}; }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "http/http_text.h"
@@ -121,8 +122,14 @@ struct Engine {
     ReactorUnderTest server;
 
     explicit Engine(const Router& router, Config config = small_config()) : server(world, router, std::move(config)) {
-        REQUIRE(server.start());
-        server.settle();
+        begin();
+    }
+    // For handlers that look at the disk when they are made: `make_router` is given the World and fills it.
+    template <class MakeRouter>
+        requires std::is_invocable_r_v<Router, const MakeRouter&, sim::World&>
+    explicit Engine(const MakeRouter& make_router, Config config = small_config())
+        : server(world, make_router(world), std::move(config)) {
+        begin();
     }
 
     // Sends, lets the reactor work, and returns what came back.
@@ -135,6 +142,12 @@ struct Engine {
     std::string ask(std::string_view bytes) {
         sim::Peer peer = world.connect(kPort);
         return exchange(peer, bytes);
+    }
+
+private:
+    void begin() {
+        REQUIRE(server.start());
+        server.settle();
     }
 };
 
