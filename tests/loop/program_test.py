@@ -283,12 +283,12 @@ class Serving(WithDirectory):
 
     def test_head_says_what_get_would(self):
         descriptors = lambda: len(os.listdir(f"/proc/{program.process.pid}/fd"))
-        for size in (0, 100, 100_000):
+        for size in (0, 100, 200_000):
             self.write(f"{size}.txt", b"x" * size)
         with serve(self.directory) as program, program.connect() as connection:
-            exchange(connection, "GET", "/100000.txt")  # which is kept open
+            exchange(connection, "GET", "/200000.txt")  # which is kept open
             before = descriptors()
-            for target in ("/0.txt", "/100.txt", "/100000.txt", "/none"):
+            for target in ("/0.txt", "/100.txt", "/200000.txt", "/none"):
                 with self.subTest(target=target):
                     get = exchange(connection, "GET", target)
                     head = exchange(connection, "HEAD", target)
@@ -298,7 +298,7 @@ class Serving(WithDirectory):
                         del response.headers["Date"]
                     self.assertEqual(head.headers.items(), get.headers.items())
             for _ in range(200):
-                exchange(connection, "HEAD", "/100000.txt")
+                exchange(connection, "HEAD", "/200000.txt")
             self.assertEqual(descriptors(), before)
 
     def test_two_reactors_answer_many_clients(self):
