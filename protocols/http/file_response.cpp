@@ -82,18 +82,16 @@ void send_error_page(const FileToSend& file, const Request& request, Response& r
 }
 
 std::string_view joined_field(const Request& request, HeaderName name, std::string* memory) {
-    const std::string_view first = request.header(name);
-    if (first.data() == nullptr) {
-        return first;
+    if (!request.repeated(name)) {
+        return request.header(name);
     }
-    std::size_t count = 0;
     for (std::size_t i = 0; i < request.header_count(); ++i) {
         const HeaderField field = request.header_at(i);
         if (find_header_name(field.name) == name) {
-            memory->append(count++ == 0 ? "" : ",").append(field.value);
+            memory->append(memory->empty() ? "" : ",").append(field.value);
         }
     }
-    return count == 1 ? first : std::string_view(*memory);
+    return *memory;
 }
 
 unsigned status_of_file_error(int error) {

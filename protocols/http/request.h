@@ -54,6 +54,10 @@ public:
     // The first value of a field, without white space around it; a null view when the field is absent.
     [[nodiscard]] std::string_view header(HeaderName name) const;
     [[nodiscard]] std::string_view header(std::string_view name) const;
+    // More than one field of that name has come.
+    [[nodiscard]] bool repeated(HeaderName name) const {
+        return (repeated_known_ >> static_cast<unsigned>(name) & 1) != 0;
+    }
     // All fields, in the order in which they came.
     [[nodiscard]] std::size_t header_count() const { return field_count_; }
     [[nodiscard]] HeaderField header_at(std::size_t index) const;
@@ -102,10 +106,6 @@ private:
     [[nodiscard]] bool add_field(const Field& field, const char* base);
     // `lines`: so many checked lines, each with its CRLF, then an empty one; they live in the arena. False likewise.
     [[nodiscard]] bool set_trailers(std::string_view lines, std::size_t count);
-    // More than one field of that name has come.
-    [[nodiscard]] bool repeated(HeaderName name) const {
-        return (repeated_known_ >> static_cast<unsigned>(name) & 1) != 0;
-    }
     static_assert(kKnownHeaders <= 64);
     [[nodiscard]] std::string_view text(std::uint16_t offset, std::uint16_t size) const {
         return {base_ + offset, size};

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "engine_fixture.h"
+#include "penstock/protocols/http/static_files.h"
 
 namespace {
 
@@ -112,6 +113,29 @@ TEST_CASE("1,000 warmed keep-alive requests are 1,000 receives, 1,000 sends and 
     check_budget(cost_of_1000(engine, "POST /echo HTTP/1.1\r\nHost: t\r\nTransfer-Encoding: chunked\r\n\r\n"
                                       "5\r\nhello\r\n0\r\n\r\n"));
     check_budget(cost_of_1000(engine, get("/task")));
+}
+
+TEST_CASE("a file that is known costs no more than any other answer, and a large one a look at it and at its last byte") {
+    Engine engine([](sim::World& world) {
+        world.add_file("/www/small.css", std::string(500, 's'));
+        world.add_file("/www/middle.js", std::string(kCachedFileLimitBytes, 'm'));
+        world.add_file("/www/large.bin", std::string(kCachedFileLimitBytes + 1, 'l'));
+        const auto files = static_files("/www", {.precompressed = true});
+        REQUIRE(files.ok());
+        Router router;
+        router.get("/*path", files.value());
+        return router;
+    });
+    check_budget(cost_of_1000(engine, get("/small.css")));
+    CHECK(engine.world.calls(sim::Call::open_file) == 0);
+    check_budget(cost_of_1000(engine, get("/small.css", "Accept-Encoding: gzip, deflate, br\r\n")));
+    CHECK(engine.world.calls(sim::Call::open_file) == 0);
+    check_budget(cost_of_1000(engine, get("/middle.js")));
+    check_budget(cost_of_1000(engine, get("/large.bin")));
+    CHECK(engine.world.calls(sim::Call::open_file) == 0);
+    CHECK(engine.world.calls(sim::Call::file_info) == 1000);
+    CHECK(engine.world.calls(sim::Call::read_file) == 1000);
+    CHECK(engine.world.calls(sim::Call::send_file) == 1000);
 }
 
 TEST_CASE("pipelined requests share one receive and one send") {
