@@ -51,6 +51,10 @@ struct Config {
     std::uint32_t free_block_limit = 64;
     // Bytes of request bodies held in memory at once per reactor, for handlers that take the body whole.
     std::uint64_t body_memory_limit_bytes = 256ull << 20;
+    // Memory of encoders at once per reactor, for responses that are compressed while they leave. Each is charged what its
+    // coding and level may take, 0.3 to 7 MB; what finds no room leaves in a smaller coding, or as it is. 0: nothing is
+    // compressed but what is in the cache.
+    std::uint64_t encoder_memory_limit_bytes = 64 << 20;
     // Output of one connection that is not yet sent; above it no further request of it is parsed. Four blocks
     // keep a socket busy between two turns.
     std::uint32_t output_high_water_bytes = 64 << 10;
@@ -139,6 +143,14 @@ inline constexpr std::uint32_t kFilesWarmedAtOnce = 32;
 // A body up to here is copied behind its head into the output block; a larger one that need not be copied goes as a
 // piece of its own. Copying a page costs about as much as the kernel's handling of a second piece.
 inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
+// A body in memory up to here is compressed at once, which lets its length be told and the outcome be kept. At 50 to 100 MB/s
+// that takes about a millisecond, the longest that others should wait for it.
+inline constexpr std::size_t kEncodeAtOnceLimitBytes = 64 << 10;
+// What is compressed of a larger one, or read of a file for that, before others get their turn.
+inline constexpr std::size_t kEncodeStepBytes = 16 << 10;
+// Bytes that the decoder of one request's body gives in one turn to a handler that reads on and on: a few milliseconds, for
+// which 16 KiB of input can be enough.
+inline constexpr std::size_t kDecodedBytesPerTurn = 1 << 20;
 // Ranges that one request may ask of a file; with more, the field is ignored and the file sent whole. Players and those who
 // resume a download ask for one, readers of PDF files for a handful; hundreds are an attack (RFC 9110 §17.15). The work of
 // merging grows with the square.

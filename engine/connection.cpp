@@ -35,6 +35,8 @@ void Connection::handle_event(const platform::PollEvent& event) {
 void Connection::continue_work() {
     if (!output_.empty()) {
         flush_leftover();
+    } else if (has(kWantsRoom)) {
+        flush();  // whoever wanted room has made nothing of it yet
     }
     if (state_ == ConnectionState::open && !has(kPaused)) {
         protocol_->on_input(*this);
@@ -142,7 +144,7 @@ std::uint64_t Connection::send_some() {
         }
         bool cut_short = false;
         const IoResult sent = send_front(&cut_short);
-        if ((edges_ & kColdFile) != 0) {
+        if (waits_for_disk()) {
             break;  // the reactor comes back when the disk has answered
         }
         if (!sent.ok() && !is_would_block(sent.error)) {
@@ -191,8 +193,7 @@ IoResult Connection::send_file_slice(const FileRange& file) {
         // Disks are read ahead: when the last byte is there, so is what lies before it.
         std::byte last{};
         const IoResult probe = platform::read_file(file.fd, end - 1, {&last, 1}, platform::DiskWait::never);
-        if (!probe.ok() && is_would_block(probe.error) && reactor().warm_file(*this)) {
-            edges_ |= kColdFile;
+        if (!probe.ok() && is_would_block(probe.error) && reactor().warm_file(*this, file)) {
             return probe;
         }
     }
@@ -204,12 +205,13 @@ IoResult Connection::send_file_slice(const FileRange& file) {
     return sent;
 }
 
-// Of the range in front, up to `end`.
+// Of the range in front, up to `end`, or of what the protocol reads.
 void Connection::file_is_warm(std::uint64_t end) {
     edges_ &= static_cast<std::uint8_t>(~kColdFile);
     if (output_.front_file() != nullptr) {
         output_.set_front_file_warm(end);
     }
+    want_room();
     come_back();
 }
 

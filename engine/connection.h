@@ -77,6 +77,9 @@ public:
 
     // While paused nothing is received; the peer's edges are remembered.
     void pause_reading() { flags_ |= kPaused; }
+    // A file that it sends, or that its protocol reads, is fetched by Reactor::warm_file. Nothing is sent until that is done;
+    // then on_drained is called.
+    [[nodiscard]] bool waits_for_disk() const { return (edges_ & kColdFile) != 0; }
     [[nodiscard]] bool reading_paused() const { return has(kPaused); }
     // False after the kernel took less than it was given, until it says that it takes more.
     [[nodiscard]] bool can_send() const { return (edges_ & kWritable) != 0; }

@@ -12,6 +12,8 @@ ReactorStats::ReactorStats(const ReactorCounters& counters)
       tasks_parked(counters.tasks_parked.get()), file_cache_hits(counters.file_cache_hits.get()),
       file_cache_misses(counters.file_cache_misses.get()), file_cache_evictions(counters.file_cache_evictions.get()),
       file_cache_entries(counters.file_cache_entries.get()), file_cache_bytes(counters.file_cache_bytes.get()),
+      compress_cache_hits(counters.compress_cache_hits.get()),
+      compress_cache_misses(counters.compress_cache_misses.get()), encoders_refused(counters.encoders_refused.get()),
       received_bytes(counters.received_bytes.get()),
       sent_bytes(counters.sent_bytes.get()), turns(counters.turns.get()) {}
 
@@ -37,6 +39,9 @@ ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
     file_cache_evictions += other.file_cache_evictions;
     file_cache_entries += other.file_cache_entries;
     file_cache_bytes += other.file_cache_bytes;
+    compress_cache_hits += other.compress_cache_hits;
+    compress_cache_misses += other.compress_cache_misses;
+    encoders_refused += other.encoders_refused;
     received_bytes += other.received_bytes;
     sent_bytes += other.sent_bytes;
     turns += other.turns;

@@ -45,6 +45,9 @@ struct ReactorCounters {
     Counter file_cache_evictions;  // given up for others
     Counter file_cache_entries;    // known now
     Counter file_cache_bytes;      // memory that they take now, those still being sent included
+    Counter compress_cache_hits;    // bodies whose compressed form was there already
+    Counter compress_cache_misses;  // those that had to be compressed, where there is a cache
+    Counter encoders_refused;    // times an encoder of a response found no memory
     Counter received_bytes;
     Counter sent_bytes;
     Counter turns;               // of the loop
@@ -56,7 +59,8 @@ struct ReactorStats {
     std::uint64_t requests = 0, request_errors = 0, overloaded = 0, timeouts = 0, peer_resets = 0;
     std::uint64_t input_starved = 0, output_refused = 0, evicted = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
     std::uint64_t file_cache_hits = 0, file_cache_misses = 0, file_cache_evictions = 0, file_cache_entries = 0;
-    std::uint64_t file_cache_bytes = 0, received_bytes = 0, sent_bytes = 0, turns = 0;
+    std::uint64_t file_cache_bytes = 0, compress_cache_hits = 0, compress_cache_misses = 0, encoders_refused = 0;
+    std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
 
     ReactorStats() = default;
     explicit ReactorStats(const ReactorCounters& counters);

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "penstock/engine/alarm.h"
@@ -115,13 +116,18 @@ public:
         return config_.body_memory_limit_bytes - body_memory_bytes_;
     }
 
+    // Memory of encoders, against `encoder_memory_limit_bytes`. Likewise.
+    [[nodiscard]] bool try_take_encoder_memory(std::uint64_t bytes);
+    void return_encoder_memory(std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t encoder_memory_bytes() const { return encoder_memory_bytes_; }
+
     // Runs `job` on the offload pool and then `reply` here. False, with neither run, when the pool or this reactor's
     // share of it is full.
     [[nodiscard]] bool try_offload(Message&& job, Message&& reply);
 
-    // The range in front of the connection's output is read on the offload pool, and then the connection goes on. False when
-    // nothing can read it there: then it has to be sent as it is.
-    [[nodiscard]] bool warm_file(Connection& connection);
+    // The beginning of a range of a file is read on the offload pool, and then the connection, which waits for the disk until
+    // then, goes on. False when nothing can read it there: then it has to be taken as it is.
+    [[nodiscard]] bool warm_file(Connection& connection, const FileRange& file);
 
     // An input block for a connection, or nullptr when there is none beside the reserve for output.
     [[nodiscard]] std::byte* try_acquire_input() { return blocks_.try_acquire(config_.io_block_reserve); }
@@ -177,7 +183,7 @@ private:
     void take_apart_closed();
     void take_apart(Connection& connection);
     void register_with_poller(Connection& connection);
-    [[nodiscard]] bool start_warming(Connection& connection);
+    [[nodiscard]] bool start_warming(Connection& connection, const FileRange& file);
     void file_warmed(ConnectionToken token, std::uint64_t end);
     void begin_drain();
     void check_drain();
@@ -216,12 +222,13 @@ private:
     ConnectionList starved_;
     ConnectionList closed_;
     std::vector<std::uint32_t> dirty_;  // has room for every slot, so that it never grows
-    std::deque<ConnectionToken> cold_;  // wait for their turn to have a file read, of 2 * connection_limit at most
+    std::deque<ConnectionToken> cold_;  // wait for their turn to have a file read, 2 * connection_limit at most
     std::uint32_t warming_ = 0;         // files that are being read, kFilesWarmedAtOnce at most
     std::uint32_t lingering_ = 0;
     std::uint32_t refused_open_ = 0;
     std::uint32_t offloads_in_flight_ = 0;
     std::uint64_t body_memory_bytes_ = 0;
+    std::uint64_t encoder_memory_bytes_ = 0;
     std::uint64_t next_arrival_ = 0;
     bool messages_left_ = false;
     bool draining_ = false;

@@ -39,23 +39,22 @@ private:
 
 }  // namespace
 
-bool Reactor::warm_file(Connection& connection) {
-    if (warming_ < kFilesWarmedAtOnce && start_warming(connection)) {
-        return true;
+bool Reactor::warm_file(Connection& connection, const FileRange& file) {
+    if (warming_ == kFilesWarmedAtOnce || !start_warming(connection, file)) {
+        if (warming_ == 0) {
+            return false;  // no end of another would bring its turn
+        }
+        // Those that have gone meanwhile are dropped when their turn comes, or here.
+        if (cold_.size() >= 2 * std::size_t{config_.connection_limit}) {
+            std::erase_if(cold_, [this](ConnectionToken token) { return connections_.find(token) == nullptr; });
+        }
+        cold_.push_back(connection.token());
     }
-    if (warming_ == 0) {
-        return false;  // no end of another would bring its turn
-    }
-    // Those that have gone meanwhile are dropped when their turn comes, or here.
-    if (cold_.size() >= 2 * std::size_t{config_.connection_limit}) {
-        std::erase_if(cold_, [this](ConnectionToken token) { return connections_.find(token) == nullptr; });
-    }
-    cold_.push_back(connection.token());
+    connection.edges_ |= Connection::kColdFile;
     return true;
 }
 
-bool Reactor::start_warming(Connection& connection) {
-    const FileRange& file = *connection.output_.front_file();
+bool Reactor::start_warming(Connection& connection, const FileRange& file) {
     // Of its own: the connection may end meanwhile, and its descriptor become something else.
     const IoResult own = platform::duplicate_descriptor(file.fd);
     if (!own.ok()) {
@@ -72,6 +71,8 @@ bool Reactor::start_warming(Connection& connection) {
     return started;
 }
 
+// Those whose turn has come look for themselves whether their part is still cold. With the last read all of them do: what they
+// wait for may have come with it, and then none of them would start another, whose end brings on the next.
 void Reactor::file_warmed(ConnectionToken token, std::uint64_t end) {
     const auto go_on = [this](ConnectionToken which, std::uint64_t warm_end) {
         if (Connection* const connection = connections_.find(which)) {
@@ -79,19 +80,9 @@ void Reactor::file_warmed(ConnectionToken token, std::uint64_t end) {
         }
     };
     go_on(token, end);
-    while (warming_ < kFilesWarmedAtOnce && !cold_.empty()) {
-        const ConnectionToken next = cold_.front();
+    for (std::uint32_t turns = warming_ == 0 ? ~0u : kFilesWarmedAtOnce - warming_; turns > 0 && !cold_.empty(); --turns) {
+        go_on(cold_.front(), 0);
         cold_.pop_front();
-        Connection* const connection = connections_.find(next);
-        if (connection == nullptr || connection->output_.front_file() == nullptr || start_warming(*connection)) {
-            continue;
-        }
-        if (warming_ > 0) {
-            cold_.push_front(next);
-            return;
-        }
-        const FileRange& file = *connection->output_.front_file();
-        go_on(next, file.offset + file.size);  // it has to be sent as it is
     }
 }
 

@@ -98,4 +98,18 @@ void Reactor::return_body_memory(std::uint64_t bytes) {
     body_memory_bytes_ -= bytes;
 }
 
+bool Reactor::try_take_encoder_memory(std::uint64_t bytes) {
+    const std::uint64_t limit = config_.encoder_memory_limit_bytes;
+    if (encoder_memory_bytes_ > limit || bytes > limit - encoder_memory_bytes_) {
+        return false;
+    }
+    encoder_memory_bytes_ += bytes;
+    return true;
+}
+
+void Reactor::return_encoder_memory(std::uint64_t bytes) {
+    ensure_debug(bytes <= encoder_memory_bytes_, "reactor: more encoder memory returned than taken");
+    encoder_memory_bytes_ -= bytes;
+}
+
 }  // namespace penstock

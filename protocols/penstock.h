@@ -10,6 +10,7 @@
 #include "penstock/engine/task.h"
 #include "penstock/engine/timer.h"
 #include "penstock/engine/when_all.h"
+#include "penstock/protocols/http/compress.h"
 #include "penstock/protocols/http/cookies.h"
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/event_stream.h"

@@ -125,6 +125,22 @@ void add_middleware(Router& router) {
     // [/middleware]
 }
 
+[[nodiscard]] Result<void> add_compression(Router& router) {
+    // [compression]
+    const auto compression = compress({.min_size_bytes = 500});
+    if (!compression) {
+        return compression.error();  // a type or a coding that there is not
+    }
+    Router& texts = router.group("/texts");
+    texts.use(compression.value());
+    texts.get("/long", [](Request&, Response& response) { response.send(std::string(5'000, 'a')); });
+    texts.post(
+        "/length", [](Request& request, Response& response) { response.send(std::to_string(request.body().size())); },
+        {.decode_body = true});
+    // [/compression]
+    return {};
+}
+
 void add_coroutines(Router& router) {
     // [coroutines]
     router.get("/late", [](Request&, Response& response) -> Task<> {
@@ -349,6 +365,10 @@ int serve() {
         return 1;
     }
     add_middleware(router);
+    if (const auto added = add_compression(router); !added) {
+        std::fprintf(stderr, "%s\n", added.error().message.c_str());
+        return 1;
+    }
     add_coroutines(router);
     add_offload(router);
     add_callbacks(router);

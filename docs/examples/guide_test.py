@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 LIMIT_S = 30
 LARGE = bytes(range(256)) * 2_000
@@ -108,6 +109,16 @@ def check_middleware(guide):
     assert guide.get("/")[1]["Cache-Control"] is None
 
 
+def check_compression(guide):
+    status, fields, body = guide.get("/texts/long", Accept_Encoding="gzip")
+    assert (status, fields["Content-Encoding"], fields["Vary"]) == (200, "gzip", "Accept-Encoding"), fields
+    assert zlib.decompress(body, 31) == b"a" * 5_000
+    assert guide.get("/texts/long")[2] == b"a" * 5_000
+    packed = zlib.compress(LARGE[:10_000])
+    assert guide.ask("POST", "/texts/length", packed, Content_Encoding="deflate")[2] == b"10000"
+    assert guide.ask("POST", "/texts/length", packed, Content_Encoding="compress")[0] == 415
+
+
 def check_coroutines(guide):
     guide.expect("/late", "late\n")
     assert guide.ask("POST", "/length", LARGE)[2].decode() == str(len(LARGE))
@@ -194,6 +205,7 @@ def check(guide, directory):
     check_requests(guide)
     check_responses(guide, directory)
     check_middleware(guide)
+    check_compression(guide)
     check_coroutines(guide)
     check_callbacks(guide)
     check_deferred(guide)

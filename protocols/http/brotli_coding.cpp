@@ -139,7 +139,9 @@ CodingStep BrotliDecoder::step(std::string_view& input, char* output, std::size_
     input.remove_prefix(input.size() - input_left);
     const std::size_t produced = size - output_left;
     if (result == BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT) {
-        return {CodingStep::State::done, produced};
+        // The library says so as well when it has decoded more than there was room for.
+        const bool has_more = BrotliDecoderHasMoreOutput(state_) == BROTLI_TRUE;
+        return {has_more ? CodingStep::State::more : CodingStep::State::done, produced};
     }
     if (result != BROTLI_DECODER_RESULT_ERROR) {
         return {CodingStep::State::more, produced};

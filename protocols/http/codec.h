@@ -42,6 +42,8 @@ public:
     virtual bool begin_response(Exchange& exchange, std::uint64_t length) = 0;
     // As much of `bytes` as the output has room for; returns how many.
     virtual std::size_t write_piece(Exchange& exchange, std::string_view bytes) = 0;
+    // All of `bytes`, whether there is room or not: for the few that end a coding.
+    virtual void write_last_piece(Exchange& exchange, std::string_view bytes) = 0;
     // Of a chunked body, with the trailers that were set.
     virtual void end_response(Exchange& exchange) = 0;
 

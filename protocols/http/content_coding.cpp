@@ -45,6 +45,14 @@ std::span<const ContentCoding> available_codings() {
     return kAvailable;
 }
 
+std::string accepted_codings() {
+    std::string value;
+    for (const ContentCoding coding : kAvailable) {
+        value.append(value.empty() ? "" : ", ").append(content_coding_name(coding));
+    }
+    return value;
+}
+
 bool is_available(ContentCoding coding) {
     return std::find(std::begin(kAvailable), std::end(kAvailable), coding) != std::end(kAvailable);
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace penstock {
@@ -23,6 +24,8 @@ inline constexpr std::size_t kContentCodings = 5;
 // What is compiled in, the one to be preferred first: Brotli and Zstandard are optional, gzip and deflate always there.
 // Without identity, which needs no code. The span lives for ever.
 [[nodiscard]] std::span<const ContentCoding> available_codings();
+// The same as a field's value: "br, zstd, gzip, deflate".
+[[nodiscard]] std::string accepted_codings();
 [[nodiscard]] bool is_available(ContentCoding coding);
 
 }  // namespace penstock

@@ -31,39 +31,36 @@ std::unique_ptr<ContentDecoder> ContentDecoder::create(ContentCoding coding, std
 }
 
 bool ContentDecoder::decode(std::string_view input, ByteSink sink) {
-    if (error_status_ != 0) {
-        return false;
-    }
     std::array<char, kPieceBytes> piece;
     for (;;) {
-        // Room for one byte more than is allowed: it tells a body at the limit from one above.
-        const std::uint64_t room = decoded_limit_bytes_ - decoded_bytes_;
-        const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(piece.size() - 1, room)) + 1;
-        const CodingStep step = stream_->step(input, piece.data(), size);
-        if (!take(step, piece.data(), sink)) {
-            return false;
+        const CodingStep done = step(input, piece.data(), piece.size());
+        if (done.produced > 0 && !sink({piece.data(), done.produced})) {
+            return fail(500, "body: its bytes could not be taken");
         }
-        if (step.state == CodingStep::State::done) {
-            return true;
+        if (done.state != CodingStep::State::more) {
+            return done.state == CodingStep::State::done;
         }
     }
 }
 
-bool ContentDecoder::take(const CodingStep& step, const char* bytes, const ByteSink& sink) {
-    if (step.produced > decoded_limit_bytes_ - decoded_bytes_) {
-        return fail(413, "body: more bytes than allowed when decoded");
+CodingStep ContentDecoder::step(std::string_view& input, char* output, std::size_t size) {
+    if (error_status_ != 0) {
+        return {CodingStep::State::corrupt, 0};
     }
-    if (step.produced > 0 && !sink({bytes, step.produced})) {
-        return fail(500, "body: its bytes could not be taken");
+    // Room for one byte more than is allowed: it tells a body at the limit from one above.
+    const std::uint64_t room = decoded_limit_bytes_ - decoded_bytes_;
+    CodingStep step = stream_->step(input, output, static_cast<std::size_t>(std::min<std::uint64_t>(size - 1, room)) + 1);
+    if (step.produced > room) {
+        fail(413, "body: more bytes than allowed when decoded");
+        return {CodingStep::State::corrupt, 0};
     }
     decoded_bytes_ += step.produced;
     if (step.state == CodingStep::State::no_memory) {
-        return fail(503, "body: no memory to decode it");
+        fail(503, "body: no memory to decode it");
+    } else if (step.state == CodingStep::State::corrupt) {
+        fail(400, "body: it is not encoded as its Content-Encoding says");
     }
-    if (step.state == CodingStep::State::corrupt) {
-        return fail(400, "body: it is not encoded as its Content-Encoding says");
-    }
-    return true;
+    return step;
 }
 
 bool ContentDecoder::finish() {

@@ -34,6 +34,10 @@ public:
     // never more than the limit in all. False when the body is broken or too large, there is no memory or the sink has
     // refused; every later call is false too.
     [[nodiscard]] bool decode(std::string_view input, ByteSink sink);
+    // The same a step at a time, for those who cannot take all that comes at once: takes bytes from the front of `input` and
+    // writes `size` at most, which is not 0. While its state is `more`, call it again with what is left of the input. A state
+    // other than `more` and `done` is a failure, of which `error_status` tells.
+    [[nodiscard]] CodingStep step(std::string_view& input, char* output, std::size_t size);
     // There are no more bytes. False when the body is not whole, which one of no bytes at all is not either.
     [[nodiscard]] bool finish();
 
@@ -51,7 +55,6 @@ private:
     ContentDecoder(std::unique_ptr<DecodingStream> stream, std::uint64_t decoded_limit_bytes)
         : stream_(std::move(stream)), decoded_limit_bytes_(decoded_limit_bytes) {}
 
-    [[nodiscard]] bool take(const CodingStep& step, const char* bytes, const ByteSink& sink);
     bool fail(unsigned status, const char* sentence);
 
     std::unique_ptr<DecodingStream> stream_;

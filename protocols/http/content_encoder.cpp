@@ -22,7 +22,20 @@ std::unique_ptr<EncodingStream> make_stream(ContentCoding coding, int level, std
     return nullptr;
 }
 
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+
 }  // namespace
+
+std::size_t encoder_memory_bytes(ContentCoding coding, int level) {
+    switch (coding) {
+        case ContentCoding::identity: return 0;
+        case ContentCoding::gzip:
+        case ContentCoding::deflate: return 300 << 10;
+        case ContentCoding::brotli: return level <= 1 ? kMebibyte / 3 : level <= 3 ? 3 * kMebibyte : (level == 4 ? 5 : 7) * kMebibyte;
+        case ContentCoding::zstd: return (level <= 3 ? 2 : 5) * kMebibyte;
+    }
+    return kEncoderMemoryLimitBytes;
+}
 
 std::unique_ptr<ContentEncoder> ContentEncoder::create(ContentCoding coding, int level, std::size_t memory_limit_bytes) {
     auto stream = make_stream(coding, std::clamp(level, 1, 9), memory_limit_bytes);
@@ -50,6 +63,17 @@ bool ContentEncoder::encode(std::string_view input, Flush flush, ByteSink sink) 
             return true;
         }
     }
+}
+
+CodingStep ContentEncoder::step(std::string_view& input, Flush flush, char* output, std::size_t size) {
+    if (failed_) {
+        return {CodingStep::State::no_memory, 0};
+    }
+    ensure(!finished_, "a body is encoded beyond its end");
+    const CodingStep step = stream_->step(input, flush, output, size);
+    failed_ = step.state != CodingStep::State::more && step.state != CodingStep::State::done;
+    finished_ = flush == Flush::finish && step.state == CodingStep::State::done;
+    return step;
 }
 
 }  // namespace penstock

@@ -33,6 +33,7 @@ Exchange::~Exchange() {
     ensure(pins_ == 0, "exchange: destroyed while an offloaded function refers into it");
     task_.reset();
     destroy_callbacks();
+    response_.destroy_encoding();
     stop_request_time();
     release_body();
     for (std::byte* const block : {head_block_, parked_block_}) {
@@ -103,6 +104,9 @@ unsigned Exchange::body_arrived(const char* data, std::size_t size) {
     if (received_body_bytes_ > body_limit_bytes()) {
         return 413;
     }
+    if (decodes_as_it_comes()) {
+        return decode_arrived({data, size});
+    }
     if (heap_body_ != nullptr && !streams_body()) {
         if (const unsigned status = grow_body(before + size); status != 0) {
             return status;
@@ -157,6 +161,7 @@ unsigned Exchange::grow_body(std::size_t wanted) {
 }
 
 void Exchange::release_body() {
+    release_decoding();
     if (heap_body_ != nullptr) {
         std::free(std::exchange(heap_body_, nullptr));
         http_.reactor().return_body_memory(std::exchange(heap_capacity_, 0));
@@ -215,6 +220,7 @@ void Exchange::park() {
         parked_block_ = connection_->detach_input_block();  // views into it may be in use elsewhere
     }
     connection_ = nullptr;
+    response_.release_encoding();
     stop_request_time();
     http_.reactor().count().tasks_parked.add();
 }

@@ -27,6 +27,7 @@ class DeferredResponse;
 class Http1;
 class ResponseWrite;
 struct Alarm;
+struct BodyDecoding;
 struct Callbacks;
 struct Route;
 struct RouteOptions;
@@ -71,7 +72,7 @@ public:
     // Takes the message's bytes out of the input.
     void consume_message();
     void release_body();
-    [[nodiscard]] std::uint64_t body_memory_bytes() const { return heap_capacity_; }
+    [[nodiscard]] std::uint64_t body_memory_bytes() const;
 
     // The parser's reports. Each returns 0 or the status to refuse with.
     [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
@@ -95,6 +96,8 @@ public:
     enum class BodyStep : std::uint8_t { piece, end, wait };
     // Lets go of the piece before and makes the next one, `request().body()`, of what has arrived.
     [[nodiscard]] BodyStep next_piece();
+    // Not because nothing has arrived, but because others have waited for long enough: it goes on in the next turn.
+    [[nodiscard]] bool waits_for_turn() const;
     // No piece can be had now: `reader` is resumed when there is one, or the body ends.
     void wait_for_body(std::coroutine_handle<> reader);
     // The coroutine that waits is destroyed, and its handler may go on without it.
@@ -111,6 +114,10 @@ public:
     [[nodiscard]] unsigned keep_piece(std::string_view piece);
     // All pieces that were kept become the body.
     void show_kept_body() { request_.body_ = {heap_body_, kept_bytes_}; }
+    // What the handler gets is not what arrives.
+    [[nodiscard]] bool decodes_body() const { return decoding_ != nullptr; }
+    // All of a body that is taken whole has arrived. 0, or 400 when its coding has not come to its end.
+    [[nodiscard]] unsigned finish_decoding();
     // Reads over what has arrived, so that the connection can go on when that was all.
     void skip_arrived_body();
     // The time that the peer still has for its next bytes: a fixed one, and more for each byte that came.
@@ -128,6 +135,7 @@ public:
     // To the codec, unless the connection has gone.
     [[nodiscard]] bool begin_response(std::uint64_t length);
     [[nodiscard]] std::size_t write_piece(std::string_view bytes);
+    void write_last_piece(std::string_view bytes);
     void end_response();
 
     // ---- A plain handler that goes on after it has returned ----
@@ -210,6 +218,17 @@ private:
     [[nodiscard]] unsigned start_request_time(std::uint32_t limit_ms);
     void stop_request_time();
     void let_go_of_piece();
+    [[nodiscard]] BodyStep next_sent_piece();
+    [[nodiscard]] BodyStep next_decoded_piece();
+    [[nodiscard]] unsigned prepare_decoding();
+    [[nodiscard]] bool decodes_as_it_comes() const;
+    [[nodiscard]] unsigned decode_arrived(std::string_view bytes);
+    [[nodiscard]] unsigned decode_piece();
+    [[nodiscard]] bool may_decode_now();
+    [[nodiscard]] bool make_decoder();
+    [[nodiscard]] bool charge_decoder(std::size_t more_bytes);
+    void stop_decoding();
+    void release_decoding();
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);
     Callbacks& make_callbacks();
@@ -227,6 +246,7 @@ private:
     Http1Parser parser_;
     Task<void> task_;
     Callbacks* callbacks_ = nullptr;  // in the arena
+    BodyDecoding* decoding_ = nullptr;  // in the arena; none where the body is taken as it was sent
     Alarm* request_alarm_ = nullptr;  // in the arena; rings when all the time for request and answer is over
     std::uint32_t begin_ms_;
     std::uint32_t pins_ = 0;

@@ -153,7 +153,7 @@ bool Exchange::write_for_callback() {
     if (response_.takes_more()) {
         wait_for_room(&*write);
     } else {
-        response_.end();  // nobody takes what it writes
+        response_.finish_stream();  // nobody takes what it writes
     }
     return false;
 }

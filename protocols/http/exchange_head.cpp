@@ -81,6 +81,11 @@ unsigned Exchange::apply_route_limits(std::size_t head_bytes) {
     if (content_length_ > body_limit_bytes()) {
         return 413;
     }
+    if (own.decode_body) {
+        if (const unsigned status = prepare_decoding(); status != 0) {
+            return status;
+        }
+    }
     const std::uint32_t limit_ms = own_or(own.request_timeout_ms, http_.reactor().config().request_timeout_ms);
     return limit_ms != 0 && limit_ms != RouteOptions::kNoTimeout ? start_request_time(limit_ms) : 0;
 }

@@ -16,7 +16,9 @@ bool Exchange::streams_body() const {
     return route_ != nullptr && (route_->handler.task || route_->handler.options.stream_body);
 }
 
-Exchange::BodyStep Exchange::next_piece() {
+Exchange::BodyStep Exchange::next_piece() { return decoding_ == nullptr ? next_sent_piece() : next_decoded_piece(); }
+
+Exchange::BodyStep Exchange::next_sent_piece() {
     let_go_of_piece();
     if (message_complete || connection_ == nullptr) {
         return BodyStep::end;
@@ -140,6 +142,12 @@ std::size_t Exchange::write_piece(std::string_view bytes) {
     return is_connected() ? http_.write_piece(*this, bytes) : bytes.size();
 }
 
+void Exchange::write_last_piece(std::string_view bytes) {
+    if (is_connected() && !bytes.empty()) {
+        http_.write_last_piece(*this, bytes);
+    }
+}
+
 void Exchange::end_response() {
     if (is_connected()) {
         http_.end_response(*this);
@@ -147,7 +155,8 @@ void Exchange::end_response() {
 }
 
 void Exchange::skip_arrived_body() {
-    while (next_piece() == BodyStep::piece) {
+    stop_decoding();
+    while (next_sent_piece() == BodyStep::piece) {
     }
 }
 

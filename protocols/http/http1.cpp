@@ -5,6 +5,7 @@
 #include <string>
 
 #include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/content_coding.h"
 #include "penstock/protocols/http/response_head.h"
 #include "penstock/protocols/http/route_table.h"
 
@@ -81,6 +82,10 @@ bool Http1::advance(Exchange& exchange) {
         case Http1Parser::Outcome::failed: end_early(exchange, exchange.parser().error_status()); return true;
         case Http1Parser::Outcome::head:
         case Http1Parser::Outcome::complete: break;
+    }
+    if (const unsigned status = exchange.finish_decoding(); status != 0) {
+        end_early(exchange, status);
+        return true;
     }
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::handling);
@@ -164,7 +169,7 @@ void Http1::finish_answer(Exchange& exchange) {
         answer_for_thrown(exchange, guard(exchange, [&exchange] { std::rethrow_exception(exchange.task_exception()); }));
     }
     if (exchange.response().streaming()) {
-        exchange.response().end();
+        exchange.response().finish_stream();
     }
     if (exchange.response().answered() || !exchange.connection()->is_open()) {
         return;
@@ -245,6 +250,9 @@ void Http1::answer_with_text(Exchange& exchange, unsigned status) {
     response.status(status);
     if (status == 503) {
         response.header("Retry-After", "1");
+    }
+    if (status == 415) {
+        response.header("Accept-Encoding", accepted_codings());  // RFC 9110 §15.5.16
     }
     response.send_static(phrase);
 }

@@ -36,6 +36,7 @@ public:
     void send_response(Exchange& exchange, const ResponseBody& body) override;
     bool begin_response(Exchange& exchange, std::uint64_t length) override;
     std::size_t write_piece(Exchange& exchange, std::string_view bytes) override;
+    void write_last_piece(Exchange& exchange, std::string_view bytes) override;
     void end_response(Exchange& exchange) override;
 
     // ---- For its exchanges ----
@@ -104,6 +105,7 @@ private:
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
     [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
+    void append_piece(Exchange& exchange, std::string_view piece);
     [[nodiscard]] bool append_chunk(Connection& connection, std::string_view piece);
     void feed_body(Exchange& exchange);
     [[nodiscard]] bool feed_writer(Exchange& exchange);

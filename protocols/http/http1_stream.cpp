@@ -18,7 +18,7 @@ void Http1::body_wanted(Exchange& exchange) {
         connection.flush_later();
     }
     start_arriving(exchange);
-    if (in_input_ == &connection && exchange.body_error() == 0) {
+    if (in_input_ == &connection && exchange.body_error() == 0 && !exchange.waits_for_turn()) {
         connection.keep_reading();  // all that has arrived is used up
     } else {
         connection.resume_reading();  // later: its handler is still suspending
@@ -35,6 +35,8 @@ void Http1::feed_body(Exchange& exchange) {
         exchange.resume_body_reader();
     } else if (exchange.body_error() != 0) {
         end_early(exchange, exchange.body_error());
+    } else if (exchange.waits_for_turn()) {
+        exchange.connection()->resume_reading();
     } else if (exchange.connection()->input_ended()) {
         end_early(exchange, 0);  // half a body, and no more will come
     }
@@ -79,14 +81,20 @@ std::size_t Http1::write_piece(Exchange& exchange, std::string_view bytes) {
     if (blocks.limit() - blocks.leased() < blocks_needed && !output.empty()) {
         return 0;  // goes on when some of this connection's own output has left
     }
-    reactor().make_output_room(blocks_needed, connection);
+    append_piece(exchange, piece);
+    return connection.is_open() ? piece.size() : bytes.size();
+}
+
+void Http1::write_last_piece(Exchange& exchange, std::string_view bytes) { append_piece(exchange, bytes); }
+
+void Http1::append_piece(Exchange& exchange, std::string_view piece) {
+    Connection& connection = *exchange.connection();
+    reactor().make_output_room(piece.size() / OutputQueue::kMaxReserveBytes + 2, connection);
     const bool appended = exchange.response().chunked() ? append_chunk(connection, piece)
                                                         : connection.output().try_append_copy(reactor().blocks(), piece);
     if (!appended) {
         close_for_memory(connection);
-        return bytes.size();
     }
-    return piece.size();
 }
 
 bool Http1::append_chunk(Connection& connection, std::string_view piece) {
@@ -111,7 +119,7 @@ void Http1::end_response(Exchange& exchange) {
 // The answer is as long as it will get; what the handler would still write is for nobody.
 void Http1::end_unwanted_handler(Exchange& exchange) {
     if (exchange.response().streaming()) {
-        exchange.response().end();
+        exchange.response().finish_stream();
     }
     exchange.drop_handler();
     end_exchange(exchange);
@@ -123,6 +131,9 @@ bool Http1::feed_writer(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     ResponseWrite& writer = *exchange.writer();
     writer.rest_ = writer.response_.write_some(writer.rest_);
+    if (connection.waits_for_disk()) {
+        return false;  // on_drained comes when it has answered
+    }
     connection.come_back();  // what was written now leaves in the next turn: others have theirs meanwhile
     if (!writer.rest_.empty() ||
         connection.output().memory_bytes() > reactor().config().output_high_water_bytes / 2) {

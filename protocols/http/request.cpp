@@ -38,7 +38,7 @@ void Request::read(std::function<void(std::string_view)> on_piece) { exchange_.c
 
 Task<std::string_view> Request::read_all() {
     const std::string_view first = co_await read();
-    if (exchange_.message_complete) {
+    if (exchange_.message_complete && !exchange_.decodes_body()) {
         co_return first;  // all of it, where it lies
     }
     for (std::string_view piece = first; !piece.empty(); piece = co_await read()) {

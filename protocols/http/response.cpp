@@ -8,6 +8,7 @@
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/response_encoding.h"
 
 namespace penstock {
 
@@ -181,6 +182,17 @@ void Response::deliver(const ResponseBody& body) {
         start_error();
     }
     exchange_.run_head_hooks();
+    if (encoding_ == nullptr || failed || failed_) [[likely]] {
+        hand_over(body, failed);
+        return;
+    }
+    ResponseBody encoded = body;
+    if (!encoding_->take_over(*this, &encoded)) {  // else its head has left, and it follows piece by piece
+        hand_over(encoded, false);
+    }
+}
+
+void Response::hand_over(const ResponseBody& body, bool failed) {
     if (failed_) {
         failed = true;
         start_error();  // what hooks have set goes, too: one of it is wrong

@@ -20,6 +20,7 @@ namespace penstock {
 class Arena;
 class DeferredResponse;
 class Exchange;
+class ResponseEncoding;
 class ResponseWrite;
 struct ResponseBody;
 
@@ -117,12 +118,13 @@ public:
     [[nodiscard]] bool streaming() const { return stream_ == Stream::open; }
     // The handler wants the connection to end with this response.
     [[nodiscard]] bool wants_close() const { return close_; }
-    // Bytes of the body handed over; 0 before.
+    // Bytes of the body handed over, as they leave; 0 before.
     [[nodiscard]] std::uint64_t body_bytes() const { return body_bytes_; }
 
 private:
     friend class Exchange;
     friend class Http1;
+    friend class ResponseEncoding;
     friend class ResponseHeadWriter;
 
     struct Field {
@@ -138,7 +140,15 @@ private:
 
     friend class ResponseWrite;
     void deliver(const ResponseBody& body);
+    void hand_over(const ResponseBody& body, bool failed);
     [[nodiscard]] bool begin_stream();
+    void open_stream();
+    // As `end`, also for a whole body that leaves piece by piece.
+    void finish_stream();
+    void refuse_second_body() const;
+    // Gives back what encoding the body holds.
+    void release_encoding();
+    void destroy_encoding();
     [[nodiscard]] bool takes_more() const;
     // Copies what the output has room for and returns the rest.
     [[nodiscard]] std::string_view write_some(std::string_view bytes);
@@ -173,6 +183,7 @@ private:
     std::uint64_t length_ = 0;
     Field* first_trailer_ = nullptr;
     Field* last_trailer_ = nullptr;
+    ResponseEncoding* encoding_ = nullptr;  // in the arena; none where no middleware wants one
 };
 
 // What `Response::write` gives to co_await.

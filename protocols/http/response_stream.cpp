@@ -1,5 +1,6 @@
 // The part of a Response that is written piece by piece.
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "penstock/engine/reactor.h"
@@ -7,6 +8,7 @@
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/http1.h"
 #include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/response_encoding.h"
 #include "penstock/protocols/http/response_head.h"
 
 namespace penstock {
@@ -21,14 +23,26 @@ Response& Response::content_length(std::uint64_t bytes) {
     return *this;
 }
 
-ResponseWrite Response::write(std::string_view bytes) { return ResponseWrite(*this, bytes); }
+ResponseWrite Response::write(std::string_view bytes) {
+    refuse_second_body();
+    return ResponseWrite(*this, bytes);
+}
 
 void Response::write(std::string_view bytes, std::function<void()> on_written) {
+    refuse_second_body();
     exchange_.call_when_written(bytes, std::move(on_written));
 }
 
 void Response::write(std::string&& bytes, std::function<void()> on_written) {
+    refuse_second_body();
     exchange_.call_when_written(std::move(bytes), std::move(on_written));
+}
+
+// What is written would stand in the middle of a body that is being compressed.
+void Response::refuse_second_body() const {
+    if (encoding_ != nullptr && encoding_->delivers()) {
+        throw std::logic_error("response.write: called after the whole answer");
+    }
 }
 
 bool Response::begin_stream() {
@@ -43,20 +57,31 @@ bool Response::begin_stream() {
     if (!failed_) {
         exchange_.run_head_hooks();
     }
+    if (!failed_ && encoding_ != nullptr && encoding_->begin_stream(*this)) {
+        has_length_ = false;  // that of what is encoded is not known
+    }
     if (failed_) {
         send(std::string_view());  // what was set is wrong: 500 leaves in its place
         return false;
     }
+    open_stream();
+    return true;
+}
+
+// Its head leaves.
+void Response::open_stream() {
     answered_ = true;
     stream_ = Stream::open;
     body_dropped_ = exchange_.request().method() == Method::head || !may_have_body(status_);
     chunked_ = exchange_.begin_response(has_length_ ? length_ : Codec::kNoLength);
-    return true;
 }
 
 std::string_view Response::write_some(std::string_view bytes) {
     if (!begin_stream()) {
         return {};
+    }
+    if (encoding_ != nullptr && encoding_->is_active()) {
+        return encoding_->write_some(*this, bytes);
     }
     if (has_length_ && bytes.size() > length_ - body_bytes_) {
         fail("more is written than content_length announced:", std::to_string(length_));
@@ -85,6 +110,14 @@ Response& Response::trailer(std::string_view name, std::string_view value) {
 }
 
 void Response::end() {
+    if (stream_ == Stream::open && encoding_ != nullptr && encoding_->delivers()) {
+        fail("it is ended after the whole answer", {});
+    } else {
+        finish_stream();
+    }
+}
+
+void Response::finish_stream() {
     if (!begin_stream()) {
         return;
     }
@@ -97,10 +130,25 @@ void Response::end() {
     } else if (has_length_ && body_bytes_ != length_ && !body_dropped_) {
         fail("less is written than content_length announced:", std::to_string(length_));
         exchange_.must_close = true;  // how the client learns that something is missing
+    } else if (encoding_ != nullptr && encoding_->is_active() && !encoding_->finish(*this)) {
+        // cut already
     } else if (chunked_ && !body_dropped_) {
         exchange_.end_response();
     }
+    release_encoding();
     exchange_.notice_change();
+}
+
+void Response::release_encoding() {
+    if (encoding_ != nullptr) {
+        encoding_->release();
+    }
+}
+
+void Response::destroy_encoding() {
+    if (encoding_ != nullptr) {
+        std::exchange(encoding_, nullptr)->~ResponseEncoding();
+    }
 }
 
 // A writer whose bytes nobody takes (HEAD, a length that is exceeded, a connection that has gone) never goes on: a loop that

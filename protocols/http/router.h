@@ -47,6 +47,10 @@ struct RouteOptions {
     // A plain handler is called right after the head and asks for the body itself, by `request.read(function)`. A coroutine
     // always does.
     bool stream_body = false;
+    // A body that is sent as gzip, deflate, br or zstd is decoded before the handler sees any of it, in whatever way it takes
+    // it; the body's limit then holds for what is sent and for what comes of it. Other codings, and several at once, get 415.
+    // The fields stay as they came, Content-Length and Content-Encoding among them. Off, the body arrives as it was sent.
+    bool decode_body = false;
 };
 
 // Either of the two.

@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kEncoderWindowBits = 18;                             // 256 KiB, as with Brotli
 constexpr std::size_t kEncoderMemoryBytes = std::size_t{5} << 20;  // of any level with that window
+// Above it the tables double with each, whatever the window, when the body's length is not known: 7 to 13 MiB.
+constexpr int kHighestLevel = 6;
 constexpr int kDecoderWindowBits = 23;                             // 8 MiB: no encoder may ask for more (RFC 9659 §3)
 constexpr std::size_t kDecoderMemoryBytes = std::size_t{9} << 20;  // with that window
 constexpr unsigned kMagicBytes = 4;
@@ -27,7 +29,7 @@ public:
     [[nodiscard]] bool begin(int level) {
         context_ = ZSTD_createCCtx();
         return context_ != nullptr &&
-               ZSTD_isError(ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, level)) == 0 &&
+               ZSTD_isError(ZSTD_CCtx_setParameter(context_, ZSTD_c_compressionLevel, std::min(level, kHighestLevel))) == 0 &&
                ZSTD_isError(ZSTD_CCtx_setParameter(context_, ZSTD_c_windowLog, kEncoderWindowBits)) == 0;
     }
     [[nodiscard]] CodingStep step(std::string_view& input, Flush flush, char* output, std::size_t size) override;

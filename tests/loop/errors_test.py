@@ -16,8 +16,8 @@ import unittest
 sys.dont_write_bytecode = True
 from program_test import LIMIT_S, PROGRAM, SOURCE, WithDirectory, run, serve
 
-# 403: whoever runs the tests may be allowed to read everything. 411 and 500: the program has no such handler.
-NOT_REPLAYED = {403, 411, 500}
+# 403: whoever runs the tests may be allowed to read everything. 411, 415 and 500: the program has no such handler.
+NOT_REPLAYED = {403, 411, 415, 500}
 PAGE = SOURCE / "docs/ERRORS.md"
 NONE = "–"
 ANOTHER_CLIENT = "# while another client is connected"

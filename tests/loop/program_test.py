@@ -133,7 +133,7 @@ class CommandLine(WithDirectory):
         options = "port address reactors pin steer-by-cpu connection-limit config idle-timeout drain-timeout".split()
         for arguments, wanted in (
             ([], ["serve", "echo", "--config", "--version", "SIGTERM"]),
-            (["serve"], ["DIR", "--demo", "--listing", "--spa", "--cache-control", *(f"--{name}" for name in options)]),
+            (["serve"], ["DIR", "--demo", "--listing", "--spa", "--compress", "--cache-control", *(f"--{name}" for name in options)]),
             (["echo"], [f"--{name}" for name in options]),
         ):
             with self.subTest(arguments=arguments):

@@ -138,6 +138,20 @@ TEST_CASE("a file that is known costs no more than any other answer, and a large
     CHECK(engine.world.calls(sim::Call::send_file) == 1000);
 }
 
+TEST_CASE("a body that was compressed before costs no more than any other") {
+    Router router = plain_router();
+    router.use(compress().value());
+    router.get("/text", [](Request&, Response& response) {
+        static const std::string text(10'000, 'x');
+        response.send_static(text);
+    });
+    Engine engine(router);
+    check_budget(cost_of_1000(engine, get("/text", "Accept-Encoding: gzip\r\n")));
+    check_budget(cost_of_1000(engine, get("/plaintext", "Accept-Encoding: gzip\r\n")));
+    CHECK(engine.server.reactor().counters().compress_cache_misses.get() == 1);
+    CHECK(engine.server.reactor().counters().compress_cache_hits.get() == 1'099);
+}
+
 TEST_CASE("pipelined requests share one receive and one send") {
     Engine engine(plain_router());
     sim::Peer peer = engine.world.connect(kPort);

@@ -68,6 +68,53 @@ TEST_CASE("the formats are those that the names stand for") {
     }
 }
 
+TEST_CASE("a flush gives all, also of what is much larger than the pieces of encoder and decoder") {
+    for (const ContentCoding coding : available_codings()) {
+        CAPTURE(content_coding_name(coding));
+        const auto encoder = ContentEncoder::create(coding, 5);
+        const auto decoder = ContentDecoder::create(coding, kNoLimit);
+        for (const std::string& body : {random_body(40'000), text_body(200'000), random_body(1)}) {
+            std::string bytes;
+            std::string out;
+            for (std::size_t at = 0; at < body.size(); at += 16'384) {
+                const bool is_last = at + 16'384 >= body.size();
+                REQUIRE(encoder->encode(std::string_view(body).substr(at, 16'384), is_last ? Flush::flush : Flush::none, bytes));
+            }
+            REQUIRE(decoder->decode(bytes, out));
+            CHECK(out.size() == body.size());
+            CHECK((out == body));
+        }
+    }
+}
+
+TEST_CASE("steps of any size give what all at once gives") {
+    const std::string body = random_body(30'000) + text_body(30'000);
+    for (const ContentCoding coding : available_codings()) {
+        for (const std::size_t room : Sizes{1, 7, 100'000}) {
+            CAPTURE(content_coding_name(coding));
+            CAPTURE(room);
+            const auto encoder = ContentEncoder::create(coding, 3);
+            std::string memory(room, '\0');
+            std::string bytes;
+            std::string_view left = body;
+            for (CodingStep step; step.state == CodingStep::State::more;) {
+                step = encoder->step(left, Flush::finish, memory.data(), room);
+                bytes.append(memory, 0, step.produced);
+            }
+            const auto decoder = ContentDecoder::create(coding, body.size());
+            std::string out;
+            left = bytes;
+            for (CodingStep step; step.state == CodingStep::State::more;) {
+                step = decoder->step(left, memory.data(), room);
+                out.append(memory, 0, step.produced);
+                REQUIRE(decoder->error_status() == 0);
+            }
+            CHECK(decoder->finish());
+            CHECK((out == body));
+        }
+    }
+}
+
 TEST_CASE("a flush, also one without bytes, gives all that came so far") {
     for (const ContentCoding coding : available_codings()) {
         CAPTURE(content_coding_name(coding));
@@ -127,10 +174,14 @@ TEST_CASE("any level will do, and none takes more memory than an encoder may") {
             const auto encoder = ContentEncoder::create(coding, level);
             REQUIRE(encoder != nullptr);
             std::string out;
-            REQUIRE(encoder->encode(body, Flush::finish, out));
+            for (std::size_t at = 0; at < body.size(); at += 16'384) {  // its length is not known, which costs more
+                REQUIRE(encoder->encode(std::string_view(body).substr(at, 16'384), Flush::none, out));
+            }
+            REQUIRE(encoder->encode({}, Flush::finish, out));
             CHECK(decoded(coding, out).body.size() == body.size());
             CHECK(encoder->peak_memory_bytes() > 0);
-            CHECK(encoder->peak_memory_bytes() <= kEncoderMemoryLimitBytes);
+            CHECK(encoder->peak_memory_bytes() <= encoder_memory_bytes(coding, level));
+            CHECK(encoder_memory_bytes(coding, level) <= kEncoderMemoryLimitBytes);
         }
     }
 }

@@ -70,6 +70,13 @@ Result<void> add_routes(const Options& options, Router* router) {
     if (!files.ok()) {
         return files.error();
     }
+    if (options.compress) {
+        const Result<Middleware> compression = compress();
+        if (!compression.ok()) {
+            return compression.error();
+        }
+        router->use(compression.value());
+    }
     if (options.demo) {
         add_demo_routes(*router, options.directory);
     }

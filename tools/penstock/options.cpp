@@ -108,6 +108,9 @@ void add_commands(CLI::App& program, Options* options) {
                    "/medium, /large, /f, /hello/NAME, /only-get, /echo, /stream/BYTES,\n"
                    "/count, /callback/stream/BYTES, /callback/count, /upload");
     add_file_options(serve, &options->files);
+    serve.add_flag("--compress", options->compress,
+                   "Compress text and the like of 1,000 bytes or more on its way, as br, zstd,\n"
+                   "gzip or deflate, for clients that take it");
     CLI::App& echo = *program.add_subcommand("echo", "Answer every request with its own body");
     for (CLI::App* const command : {&serve, &echo}) {
         command->group("Commands");

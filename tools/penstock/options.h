@@ -19,6 +19,7 @@ struct Options {
     std::string directory;
     StaticFileOptions files;
     bool demo = false;
+    bool compress = false;
     ListenOptions listen;
     Config config;
 };

@@ -1,0 +1,283 @@
+// The part of a ResponseEncoding that decides, says so in the fields, and encodes small bodies at once.
+#include "penstock/protocols/http/response_encoding.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
+#include "penstock/protocols/http/accept_encoding.h"
+#include "penstock/protocols/http/compress_cache.h"
+#include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/file_response.h"
+#include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/response_head.h"
+
+namespace penstock {
+
+namespace {
+
+constexpr std::string_view kAcceptEncoding = "Accept-Encoding";
+constexpr std::string_view kWeak = "W/";
+
+// A file of so many bytes is read in one step, and is then a body in memory.
+[[nodiscard]] bool fits_one_step(const ResponseBody& body) {
+    return body.kind == ResponseBody::Kind::file && body.file.size <= kEncodeStepBytes;
+}
+
+}  // namespace
+
+void ResponseEncoding::attach(Response& response, const CompressPolicy& policy) {
+    if (response.encoding_ != nullptr) {
+        response.encoding_->policy_ = &policy;
+        return;
+    }
+    Exchange& exchange = response.exchange_;
+    if (void* const memory = exchange.arena().try_allocate(sizeof(ResponseEncoding), alignof(ResponseEncoding))) {
+        response.encoding_ = ::new (memory) ResponseEncoding(exchange.http().reactor(), policy);
+    }
+}
+
+ResponseEncoding::~ResponseEncoding() { release(); }
+
+void ResponseEncoding::release() {
+    encoder_.reset();
+    memory_.reset();
+    reactor_.return_encoder_memory(std::exchange(charged_bytes_, 0));
+    if (file_.fd >= 0) {
+        std::exchange(file_, {}).drop();
+    }
+    if (const auto release_owner = std::exchange(release_owner_, nullptr)) {
+        release_owner(owner_);
+    }
+    left_ = slice_left_ = {};
+    slice_open_ = false;
+    piece_begin_ = piece_end_ = 0;
+    text_ = std::string();
+}
+
+// ---- Deciding ------------------------------------------------------------------------------------------
+
+bool ResponseEncoding::take_over(Response& response, ResponseBody* body) {
+    const std::uint64_t size = body->size();
+    if (!response.exchange_.is_connected() || !judge(response, size)) {
+        return false;
+    }
+    const bool is_small = body->kind < ResponseBody::Kind::file ? size <= kEncodeAtOnceLimitBytes : fits_one_step(*body);
+    if (is_small) {
+        encode_at_once(response, body);
+        return false;
+    }
+    return body->kind != ResponseBody::Kind::parts && deliver(response, body);
+}
+
+bool ResponseEncoding::begin_stream(Response& response) {
+    const std::uint64_t size = response.has_length_ ? response.length_ : Codec::kNoLength;
+    if (!response.exchange_.is_connected() || !judge(response, size)) {
+        return false;
+    }
+    if (!start_encoder(response, 0)) {
+        return false;
+    }
+    announced_bytes_ = size;
+    active_ = true;
+    return true;
+}
+
+// The fields say so as well. HEAD needs no encoder.
+bool ResponseEncoding::start_encoder(Response& response, std::size_t more_bytes) {
+    const bool is_head = response.exchange_.request().method() == Method::head;
+    return choose(response, [&](ContentCoding coding) {
+        if (!is_head && !make_encoder(coding, more_bytes)) {
+            return false;
+        }
+        describe(response, coding);
+        return true;
+    });
+}
+
+// Whether another client could get this response encoded; then it says that it varies. 206 and 304 must say what 200 would
+// (RFC 9110 §15.3.7, §15.4.5), and of which type that is cannot always be told from them.
+bool ResponseEncoding::judge(Response& response, std::uint64_t size) {
+    const unsigned status = response.status();
+    if (status == 206 || status == 304) {
+        if (response.header("Content-Encoding").data() == nullptr) {
+            add_vary(response);
+            if (status == 304 && has_weak_form(response)) {
+                weaken_tag(response);  // it is about the compressed form, which the client has
+            }
+        }
+        return false;
+    }
+    if (!may_have_body(status) || !is_encodable(response, size)) {
+        return false;
+    }
+    add_vary(response);
+    return true;
+}
+
+bool ResponseEncoding::is_encodable(const Response& response, std::uint64_t size) const {
+    if (size == 0 || size < policy_->min_size_bytes() || response.header("Content-Encoding").data() != nullptr ||
+        response.header("Content-Range").data() != nullptr || !policy_->fits(response.header("Content-Type"))) {
+        return false;
+    }
+    for (const Response::Field* field = response.first_; field != nullptr; field = field->next) {
+        if (find_header_name(field->name) == HeaderName::cache_control && list_has_token(field->value, "no-transform")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+template <class Use>
+bool ResponseEncoding::choose(const Response& response, const Use& use) const {
+    std::string memory;
+    const std::string_view accepted = joined_field(response.exchange_.request(), HeaderName::accept_encoding, &memory);
+    std::array<ContentCoding, kContentCodings> offered;
+    std::size_t count = policy_->codings().size();
+    std::copy_n(policy_->codings().begin(), count, offered.begin());
+    while (count > 0) {
+        const std::span<const ContentCoding> left(offered.data(), count);
+        const ContentCoding coding = choose_content_coding(accepted, left).value_or(ContentCoding::identity);
+        if (coding == ContentCoding::identity) {
+            return false;  // also where nothing is acceptable: better than a 406 that nobody expects
+        }
+        if (use(coding)) {
+            return true;
+        }
+        const auto end = offered.begin() + static_cast<std::ptrdiff_t>(count);
+        count = static_cast<std::size_t>(std::remove(offered.begin(), end, coding) - offered.begin());
+    }
+    return false;
+}
+
+// ---- The fields ----------------------------------------------------------------------------------------
+
+void ResponseEncoding::add_vary(Response& response) {
+    std::string value;
+    for (const Response::Field* field = response.first_; field != nullptr; field = field->next) {
+        if (!equal_ignoring_case(field->name, "Vary")) {
+            continue;
+        }
+        if (list_has_token(field->value, "*") || list_has_token(field->value, kAcceptEncoding)) {
+            return;
+        }
+        value.append(field->value).append(field->value.empty() ? "" : ", ");
+    }
+    response.header("Vary", value.append(kAcceptEncoding));
+}
+
+// The bytes are no longer those that a strong tag named, nor can a part of them be asked for (RFC 9110 §8.8.1, §14.3).
+void ResponseEncoding::describe(Response& response, ContentCoding coding) const {
+    response.header("Content-Encoding", content_coding_name(coding));
+    response.remove("Accept-Ranges");
+    weaken_tag(response);
+}
+
+void ResponseEncoding::weaken_tag(Response& response) {
+    const std::string_view tag = response.header("ETag");
+    if (tag.data() != nullptr && !tag.starts_with(kWeak)) {
+        response.header("ETag", std::string(kWeak).append(tag));
+    }
+}
+
+// Whether the client has named the response's strong tag in its weak form.
+bool ResponseEncoding::has_weak_form(const Response& response) {
+    const std::string_view tag = response.header("ETag");
+    if (tag.data() == nullptr || tag.starts_with(kWeak)) {
+        return false;
+    }
+    std::string memory;
+    const std::string_view tags = joined_field(response.exchange_.request(), HeaderName::if_none_match, &memory);
+    return tags.data() != nullptr && tags.find(std::string(kWeak).append(tag)) != std::string_view::npos;
+}
+
+// ---- At once -------------------------------------------------------------------------------------------
+
+// False, with the next best to be tried, when its memory is spent.
+bool ResponseEncoding::make_encoder(ContentCoding coding, std::size_t more_bytes) {
+    const int level = policy_->level_of(coding);
+    const std::uint64_t bytes = encoder_memory_bytes(coding, level) + more_bytes + kPieceBytes + kEncodeStepBytes;
+    if (reactor_.try_take_encoder_memory(bytes)) {
+        charged_bytes_ = bytes;
+        memory_.reset(new (std::nothrow) char[kPieceBytes + kEncodeStepBytes]);
+        encoder_ = memory_ != nullptr ? ContentEncoder::create(coding, level) : nullptr;
+        if (encoder_ != nullptr) {
+            return true;
+        }
+        release();
+    }
+    reactor_.count().encoders_refused.add();
+    return false;
+}
+
+void ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
+    std::array<char, kEncodeStepBytes> buffer;  // left as it is until read into
+    std::string_view plain = body->kind == ResponseBody::Kind::owned ? std::string_view(*body->owned) : body->bytes;
+    if (body->kind == ResponseBody::Kind::file) {
+        const std::span<char> bytes(buffer.data(), static_cast<std::size_t>(body->file.size));
+        const IoResult read = platform::read_file(body->file.fd, body->file.offset, std::as_writable_bytes(bytes),
+                                                  platform::DiskWait::never);
+        if (!read.ok() || static_cast<std::size_t>(read.count) != bytes.size()) {
+            return;  // the disk would have to be waited for; or sending it will tell what is the matter
+        }
+        plain = {bytes.data(), bytes.size()};
+    }
+    std::string_view encoded;
+    ContentCoding used = ContentCoding::identity;
+    const bool found = choose(response, [&](ContentCoding coding) {
+        used = coding;
+        return find_encoded(coding, plain, &encoded);
+    });
+    if (!found || encoded.empty()) {
+        return;
+    }
+    describe(response, used);
+    body->drop();
+    *body = encoded.data() == text_.data() ? ResponseBody{.kind = ResponseBody::Kind::owned, .owned = &text_}
+                                           : ResponseBody{.kind = ResponseBody::Kind::copied, .bytes = encoded};
+}
+
+// Empty when the body gets no smaller. False when there is no memory for an encoder.
+bool ResponseEncoding::find_encoded(ContentCoding coding, std::string_view plain, std::string_view* encoded) {
+    const int level = policy_->level_of(coding);
+    CompressCache* const kept = cache();
+    if (kept != nullptr) {
+        if (const std::optional<std::string_view> hit = kept->find(plain, coding, level)) {
+            reactor_.count().compress_cache_hits.add();
+            *encoded = *hit;
+            return true;
+        }
+    }
+    if (!make_encoder(coding, 2 * plain.size())) {
+        return false;
+    }
+    std::string out;
+    auto sink = [&out, &plain](std::string_view piece) {
+        return out.size() + piece.size() < plain.size() && ByteSink(out)(piece);
+    };
+    const bool is_smaller = encoder_->encode(plain, Flush::finish, sink);
+    release();
+    text_ = is_smaller ? std::move(out) : std::string();
+    if (kept != nullptr) {
+        reactor_.count().compress_cache_misses.add();
+        kept->put(plain, coding, level, text_);
+    }
+    *encoded = text_;
+    return true;
+}
+
+CompressCache* ResponseEncoding::cache() const {
+    if (policy_->cache_bytes() == 0) {
+        return nullptr;
+    }
+    return &reactor_.local<CompressCache>(policy_, [this] {
+        return std::make_shared<CompressCache>(policy_->cache_bytes(), std::random_device{}());
+    });
+}
+
+}  // namespace penstock
