@@ -26,6 +26,16 @@ struct CompressedFiles {
         REQUIRE(server->start());
         server->settle();
     }
+    // While others are being served.
+    Compressed ask_beside(std::string_view path) {
+        sim::Peer peer = world.connect(kPort);
+        peer.send(get(path));
+        server->settle();
+        const Compressed answer = take_apart(peer.take_received());
+        peer.close();
+        server->settle();
+        return answer;
+    }
     Compressed ask(std::string_view path, std::string_view fields, std::string_view method = "GET") {
         sim::Peer peer = world.connect(kPort);
         peer.send(std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: t\r\n" + std::string(fields) + "\r\n");
@@ -54,7 +64,7 @@ TEST_CASE("files of every size are compressed for those who take it, and HEAD sa
         CHECK(answer.field("Vary") == (size >= 1'000 ? "Accept-Encoding" : ""));
         CHECK(answer.field("ETag").starts_with("W/") == (size >= 1'000));
         CHECK(answer.reply.has_field("Accept-Ranges") == (size < 1'000));
-        CHECK(answer.reply.has_field("Content-Length") == (size <= 16'384));
+        CHECK(answer.reply.has_field("Content-Length") == (size <= kEncodeAtOnceLimitBytes));
         CHECK(files.ask(path, kGzip, "HEAD").reply.head == answer.reply.head);
         CHECK(files.ask(path, "").sent == text_body(size));
     }
@@ -140,7 +150,7 @@ TEST_CASE("a file that shrinks or cannot be read cuts the response, and its desc
 }
 
 TEST_CASE("a client that leaves while a file is compressed leaves no descriptor") {
-    CompressedFiles files;
+    CompressedFiles files({.cache = {.entries = 0}});
     sim::Peer peer = files.world.connect(kPort);
     const std::uint64_t opened = files.world.calls(sim::Call::open_file);
     const std::uint64_t closed = files.world.calls(sim::Call::close);
@@ -153,6 +163,49 @@ TEST_CASE("a client that leaves while a file is compressed leaves no descriptor"
     CHECK(files.server->reactor().encoder_memory_bytes() == 0);
     // The file and the connection.
     CHECK(files.world.calls(sim::Call::close) - closed == files.world.calls(sim::Call::open_file) - opened + 1);
+}
+
+TEST_CASE("what is kept of a file is compressed to its end, although it has given way meanwhile") {
+    CompressedFiles files({.cache = {.entries = 1}});
+    sim::Peer slow = files.world.connect(kPort);
+    slow.set_receive_window(512);
+    slow.send(get("/65537.txt", kGzip));
+    files.server->settle();
+    files.world.add_file("/www/65537.txt", "another");
+    CHECK(files.ask_beside("/f.txt").sent == "abcdefghijklmnopqrstuvwxyz");
+    slow.read_freely();
+    files.server->settle();
+    CHECK(take_apart(slow.take_received()).plain == text_body(65'537));
+    slow.close();
+    files.server->settle();
+    files.server->check_nothing_left();
+    CHECK(files.ask("/65537.txt", kGzip).sent == "another");
+}
+
+TEST_CASE("a file on a cold disk is compressed as it comes, and nobody else waits for it") {
+    CompressedFiles files;
+    const std::string text = text_body(3 * kFileWarmBytes);
+    files.world.add_file("/www/cold.txt", text);
+    CHECK(files.ask("/cold.txt", "Range: bytes=0-0\r\n").reply.status == 206);
+    files.world.chill_file("/www/cold.txt");
+    sim::Peer peer = files.world.connect(kPort);
+    peer.send(get("/cold.txt", kGzip));
+    files.server->settle();
+    int answers = 0;
+    for (std::uint64_t waits = 0; ; ++answers) {
+        CHECK(files.world.disk_waits() == waits);
+        CHECK(files.ask_beside("/f.txt").sent == "abcdefghijklmnopqrstuvwxyz");
+        if (!files.server->offload.run_one()) {
+            break;
+        }
+        waits = files.world.disk_waits();
+        files.server->settle();
+    }
+    CHECK(answers == 3);
+    CHECK(take_apart(peer.take_received()).plain == text);
+    peer.close();
+    files.server->settle();
+    files.server->check_nothing_left();
 }
 
 }  // namespace penstock::test
