@@ -12,10 +12,7 @@ namespace penstock {
 
 inline constexpr std::size_t kHttpDateBytes = 29;
 
-// The last second of the year 9999: dates have no more digits.
-inline constexpr std::int64_t kLastHttpDate = 253'402'300'799;
-
-// `seconds` since 1970-01-01 UTC, up to kLastHttpDate. Writes kHttpDateBytes characters.
+// `seconds` since 1970-01-01 UTC; years 1970 to 9999. Writes kHttpDateBytes characters.
 void write_http_date(std::int64_t seconds, char* out);
 
 // Seconds since 1970-01-01 UTC, negative before. All three forms, each to the letter and with nothing around it:

@@ -64,6 +64,7 @@ Reactor::~Reactor() {
     cut_all();
     finish_turn();
     listeners_.clear();
+    locals_.clear();  // they still count
     alarms_.clear();  // timers of the program may outlive this
 }
 

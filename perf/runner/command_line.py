@@ -9,6 +9,7 @@ from .tools import Failure
 
 SUBCOMMANDS = (static,)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main():
@@ -17,8 +18,8 @@ def main():
     for module in SUBCOMMANDS:
         module.add_command(commands)
     options = parser.parse_args()
-    # As Ctrl-C: what has been started is ended on the way out.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in ENDING:
+        signal.signal(number, interrupt)
     try:
         return options.run(options)
     except Failure as failure:
@@ -27,3 +28,10 @@ def main():
     except KeyboardInterrupt:
         print("perf/run: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def interrupt(*_):
+    """What has been started is ended on the way out, which a second signal must not cut short."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt

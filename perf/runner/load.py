@@ -38,6 +38,9 @@ def run_wrk(wrk, url, connections, seconds, core, nice):
                           text=True, preexec_fn=settle, start_new_session=True) as process:
         try:
             output, _ = process.communicate(timeout=seconds + SLACK_S)
+        except subprocess.TimeoutExpired as expired:
+            process.kill()
+            raise Failure(f"wrk has not ended after {seconds + SLACK_S} s: {url}") from expired
         except BaseException:
             process.kill()
             raise

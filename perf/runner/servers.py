@@ -107,15 +107,10 @@ class Server:
         return f"http://127.0.0.1:{self.port}/{name}"
 
     def processes(self):
-        """Its own and its children's; of nginx the worker is one, and the master does nothing meanwhile."""
-        children = {}
-        for entry in pathlib.Path("/proc").iterdir():
-            if entry.name.isdigit() and (fields := stat_fields(entry.name)):
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-        found = [self.process.pid]
-        for pid in found:  # grows meanwhile
-            found += children.get(pid, [])
-        return found
+        """All of its session: its own, and what it has started; of nginx the worker, and the master does nothing meanwhile."""
+        own = self.process.pid
+        running = (int(entry.name) for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit())
+        return [own, *sorted(pid for pid in running if pid != own and is_running(pid, own))]
 
     def cpu_time(self):
         exact = user_ticks = kernel_ticks = 0
@@ -128,8 +123,8 @@ class Server:
 
     def end(self):
         try:
-            if self.process is not None and self.process.poll() is None:
-                rest = self.processes()[1:]
+            if self.process is not None:
+                rest = self.processes()[1:]  # also when the first has ended by itself
                 self.process.terminate()
                 try:
                     self.process.wait(END_LIMIT_S)

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -90,6 +91,8 @@ def prepare(options):
     """Finds what is needed and makes the files, before anything is started."""
     if not options.program.is_file():
         raise Failure(f"{options.program} does not exist; cmake --preset release && cmake --build --preset release")
+    if options.nice < 0 and os.geteuid() != 0:
+        raise Failure(f"--nice {options.nice} is for root; leave it out, or give 0 or more")
     options.directory = options.directory.resolve()
     wants_nginx = options.only is None or any(name in NGINX_VARIANTS for name in options.only)
     found = tools.find("wrk", *["nginx"] * wants_nginx, *["strace"] * options.calls)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
 
@@ -101,7 +102,10 @@ int add_entry(int fd, std::string_view name, std::vector<DirectoryEntry>* entrie
 FileInfo info_of(const struct stat& status) {
     FileInfo info;
     info.size = static_cast<std::uint64_t>(status.st_size);
-    info.modified_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    // Some file systems keep any time that anybody has set: what nanoseconds cannot tell (1684 to 2255) is the nearest.
+    constexpr std::int64_t kMostSeconds = 9'000'000'000;
+    const auto seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, -kMostSeconds, kMostSeconds);
+    info.modified_ns = seconds * 1'000'000'000 + status.st_mtim.tv_nsec;
     info.inode = status.st_ino;
     info.kind = kind_of(status.st_mode);
     return info;

@@ -1,5 +1,8 @@
 #include "penstock/protocols/http/file_cache.h"
 
+#include <cerrno>
+#include <utility>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -217,7 +220,7 @@ bool FileCache::load(const char* path, Waiter done) {
         return false;
     }
     const auto [load, is_new] = loads_.try_emplace(path);
-    load->second.waiters.push_back(std::move(done));
+    load->second.push_back(std::move(done));
     ++waiters_;
     if (!is_new) {
         return true;
@@ -257,11 +260,11 @@ bool FileCache::start_load(const std::string& path) {
 
 void FileCache::finish_load(const std::string& path, LoadedFile&& loaded) {
     const auto found = loads_.find(path);
-    Load load = std::move(found->second);
+    const std::vector<Waiter> waiters = std::move(found->second);
     loads_.erase(found);
-    waiters_ -= load.waiters.size();
+    waiters_ -= waiters.size();
     const FileReference file = add(path, std::move(loaded));
-    for (const Waiter& waiter : load.waiters) {
+    for (const Waiter& waiter : waiters) {
         waiter(file);
     }
 }

@@ -54,7 +54,7 @@ public:
         return {reinterpret_cast<const char*>(loaded_.content.get()), loaded_.content != nullptr ? info().size : 0};
     }
     [[nodiscard]] int fd() const { return loaded_.file.fd(); }
-    // What its owner has found out about it, kept with it; without a value before.
+    // What has been found out about it by its own name, kept with it; null before.
     [[nodiscard]] std::unique_ptr<const FileDescription>& description() { return description_; }
 
 private:
@@ -137,9 +137,6 @@ private:
     struct PathHash {
         [[nodiscard]] std::size_t operator()(std::string_view path) const;
     };
-    struct Load {
-        std::vector<Waiter> waiters;
-    };
     struct Kept {
         FileSnapshot* first = nullptr;
         FileSnapshot* last = nullptr;
@@ -174,7 +171,7 @@ private:
     std::uint64_t bytes_ = 0;        // of all snapshots that live
     std::uint64_t given_up_bytes_ = 0;  // of those that are no longer kept
     std::size_t snapshots_ = 0;
-    std::unordered_map<std::string, Load> loads_;
+    std::unordered_map<std::string, std::vector<Waiter>> loads_;  // under way or queued, with who waits for them
     std::deque<std::string> queue_;  // of loads that have not started
     std::uint32_t loading_ = 0;
     std::size_t waiters_ = 0;

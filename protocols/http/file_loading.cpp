@@ -72,8 +72,8 @@ LoadedFile load_file(const FileRoot& root, const char* path, const platform::Fil
         }
         loaded.file = platform::Descriptor();
     }
-    const std::int64_t age_ns = platform::wall_seconds() * 1'000'000'000 - loaded.info.modified_ns;
-    loaded.settled = age_ns >= kSettledAfterNs && is_same_file(loaded.info, after);
+    const std::int64_t settled_until_ns = platform::wall_seconds() * 1'000'000'000 - kSettledAfterNs;
+    loaded.settled = loaded.info.modified_ns <= settled_until_ns && is_same_file(loaded.info, after);
     return loaded;
 }
 

@@ -68,7 +68,7 @@ FileDescription::FileDescription(std::string type, std::string_view cache, const
     *out++ = '"';
     tag_size = static_cast<std::size_t>(out - tag.data());
     if (info.modified_ns >= 0) {
-        modified_seconds = std::min(info.modified_ns / 1'000'000'000, kLastHttpDate);
+        modified_seconds = info.modified_ns / 1'000'000'000;  // nanoseconds end in 2262, so its year has four digits
         write_http_date(*modified_seconds, modified_date.data());
     }
 }
@@ -203,7 +203,7 @@ void FileAnswer::send_ranges(std::span<const ByteRange> ranges) {
     for (const ByteRange& range : ranges) {
         std::array<char, kContentRangeBytes> value;
         std::string& text = texts.emplace_back(texts.empty() ? "--" : "\r\n--");
-        text.append(boundary).append("\r\nContent-Type: ").append(sent_.description.content_type);
+        text.append(boundary).append("\r\nContent-Type: ").append(sent_.named.content_type);
         text.append("\r\nContent-Range: ").append(write_content_range(range, size(), value)).append("\r\n\r\n");
         parts.push_back({text, range.offset, range.size});
     }
@@ -241,13 +241,12 @@ std::string new_boundary() {
 }
 
 void FileAnswer::describe(bool with_content_type) {
-    const FileDescription& description = sent_.description;
     if (with_content_type) {
-        response_.header("Content-Type", description.content_type);
+        response_.header("Content-Type", sent_.named.content_type);
         response_.header("X-Content-Type-Options", "nosniff");
     }
-    if (!description.cache_control.empty()) {
-        response_.header("Cache-Control", description.cache_control);
+    if (!sent_.named.cache_control.empty()) {
+        response_.header("Cache-Control", sent_.named.cache_control);
     }
     if (!sent_.content_encoding.empty()) {
         response_.header("Content-Encoding", sent_.content_encoding);
@@ -261,8 +260,8 @@ void FileAnswer::describe(bool with_content_type) {
     response_.header("ETag", validators_.entity_tag);
     response_.header("Accept-Ranges", "bytes");
     if (validators_.modified_seconds) {
-        std::array<char, kHttpDateBytes> date = description.modified_date;
-        if (validators_.modified_seconds != description.modified_seconds) {
+        std::array<char, kHttpDateBytes> date = sent_.description.modified_date;
+        if (validators_.modified_seconds != sent_.description.modified_seconds) {
             write_http_date(*validators_.modified_seconds, date.data());
         }
         response_.header("Last-Modified", {date.data(), date.size()});

@@ -20,7 +20,7 @@ class FileReference;
 class Request;
 class Response;
 
-// What the fields of every answer with one state of a file say.
+// What the fields of every answer with one state of a file say, by its own name.
 struct FileDescription {
     FileDescription(std::string type, std::string_view cache, const platform::FileInfo& info);
 
@@ -37,7 +37,8 @@ struct FileDescription {
 
 struct FileToSend {
     const FileReference& file;
-    const FileDescription& description;
+    const FileDescription& description;  // its own: the validators
+    const FileDescription& named;        // of what it stands for, the file itself as a rule: type and Cache-Control
     std::string_view content_encoding{};  // empty: none
     bool varies = false;  // with Accept-Encoding
 };

@@ -52,6 +52,11 @@ Result<void> check_static_file_options(const StaticFileOptions& options) {
     if (!options.charset.empty() && !is_token(options.charset)) {
         return option_error("charset", options.charset, "names no charset; write one like \"utf-8\", or \"\" for none");
     }
+    for (const std::string& path : options.prewarm) {
+        if (Result<void> checked = check_page("prewarm", path); !checked.ok()) {
+            return checked;
+        }
+    }
     if (Result<void> checked = check_page("not_found_page", options.not_found_page); !checked.ok()) {
         return checked;
     }

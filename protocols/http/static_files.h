@@ -74,8 +74,8 @@ struct StaticFileOptions {
     // that a client accepts.
     bool precompressed = false;
     FileCacheOptions cache{};
-    // Files below the directory that are read when the handler is made and known to each reactor from its first request on, so that
-    // nobody has to wait for them.
+    // Files below the directory that are read when the handler is made, and looked at again by each reactor at its first request,
+    // so that nobody has to wait for them later. Kept within the limits of the cache like any others.
     std::vector<std::string> prewarm{};
     // Of text/*. Empty: the type is sent without one.
     std::string charset = "utf-8";

@@ -48,7 +48,10 @@ FileCache& StaticSite::cache(Reactor& reactor) const {
         };
         const auto kept = std::make_shared<Kept>(shared_from_this(), reactor, limits);
         for (const std::string& path : options_.prewarm) {
-            (void)kept->cache.find(path.c_str());  // static_files has read it, so it takes no wait
+            // static_files has read it. Where that was long ago, or the file system cannot tell, it takes the pool.
+            if (!kept->cache.find(path.c_str())) {
+                (void)kept->cache.load(path.c_str(), [](const FileReference&) {});
+            }
         }
         return std::shared_ptr<FileCache>(kept, &kept->cache);
     });
@@ -148,26 +151,24 @@ void SiteRequest::serve_directory(std::string_view name) {
     answer_missing(error, name);
 }
 
-// Always on the offload pool: each entry of a directory is a call of its own, and any may wait.
+// On the offload pool, where there is one: each entry of a directory is a call of its own, and any may wait.
 void SiteRequest::list(std::string_view name) {
+    ListingRequest listing{std::string(request_.path()), std::string(name), options_.hidden_files};
+    if (reactor_.config().offload_limit == 0) {
+        return send_listing(list_directory(*site_.root(), listing), response_);
+    }
     struct Job {
         std::shared_ptr<const StaticSite> site;
         ListingRequest listing;
         DeferredResponse later;
         ListingResult result;
     };
-    auto job = std::make_shared<Job>();
-    job->site = site_.shared_from_this();
-    job->listing = {std::string(request_.path()), std::string(name), options_.hidden_files};
-    job->later = response_.defer();
+    const auto job = std::make_shared<Job>(Job{site_.shared_from_this(), std::move(listing), response_.defer(), {}});
     const auto run = [job] { job->result = list_directory(*job->site->root(), job->listing); };
     const auto answer = [job] {
         job->later.run([&](Response& response) { send_listing(std::move(job->result), response); });
     };
-    if (reactor_.config().offload_limit == 0) {
-        run();
-        send_listing(std::move(job->result), response_);
-    } else if (!reactor_.try_offload(Message(run), Message(answer))) {
+    if (!reactor_.try_offload(Message(run), Message(answer))) {
         refuse_file(response_, 503);
     }
 }
@@ -178,15 +179,9 @@ void SiteRequest::send(FileReference file) {
     if (options_.precompressed && !take_precompressed(&file, &coding)) {
         return;
     }
-    auto& description = file->description();
-    if (description == nullptr) {
-        std::string room;
-        const std::string_view path = original->path();
-        description = std::make_unique<const FileDescription>(std::string(content_type_of(options_, path, &room)),
-                                                              cache_control_of(options_, path), file->info());
-    }
     const FileToSend sent{.file = file,
-                          .description = *description,
+                          .description = description_of(*file),
+                          .named = description_of(*original),
                           .content_encoding = coding != ContentCoding::identity ? content_coding_name(coding) : std::string_view(),
                           .varies = options_.precompressed};
     if (response_.status() == 200) {
@@ -194,6 +189,16 @@ void SiteRequest::send(FileReference file) {
     } else {
         send_error_page(sent, request_, response_);
     }
+}
+
+const FileDescription& SiteRequest::description_of(FileSnapshot& file) const {
+    auto& description = file.description();
+    if (description == nullptr) {
+        std::string room;
+        description = std::make_unique<const FileDescription>(
+            std::string(content_type_of(options_, file.path(), &room)), cache_control_of(options_, file.path()), file.info());
+    }
+    return *description;
 }
 
 bool SiteRequest::take_precompressed(FileReference* file, ContentCoding* coding) {

@@ -49,6 +49,8 @@ private:
     void serve_directory(std::string_view name);
     void list(std::string_view name);
     void send(FileReference file);
+    // Kept with it, so that only the first answer has to make it.
+    [[nodiscard]] const FileDescription& description_of(FileSnapshot& file) const;
     // Puts the best file beside it that the client accepts in its place; false when that has to be waited for.
     [[nodiscard]] bool take_precompressed(FileReference* file, ContentCoding* coding);
     // `error` is why there is no file of that name; 0 when it is not to be served.

@@ -44,9 +44,9 @@ struct Site {
         world.add_file(path, std::move(content));
         world.set_modified_ns(path, (sim::World::kStartWallSeconds - 1'000) * 1'000'000'000);  // long ago
     }
-    Reply get(const std::string& name) {
+    Reply get(const std::string& name, const std::string& fields = "") {
         sim::Peer peer = world.connect(kPort);
-        peer.send(test::get("/" + name));
+        peer.send(test::get("/" + name, fields));
         server->settle_offloads();
         const std::vector<Reply> replies = replies_in(peer.take_received());
         peer.close();
@@ -198,9 +198,22 @@ TEST_CASE("files that were asked for before are ready at the first request") {
     CHECK(site.get("a").body == "a one");
     CHECK(site.get("large").status == 200);
     CHECK(site.opens() == 0);
-    const Result<PlainHandler> wrong = static_files("/www", {.prewarm = {"a", "nowhere"}});
-    REQUIRE_FALSE(wrong.ok());
-    CHECK(wrong.error().message.find("prewarm: \"nowhere\"") != std::string::npos);
+    for (const char* const name : {"nowhere", "/a"}) {
+        const Result<PlainHandler> wrong = static_files("/www", {.prewarm = {"a", name}});
+        REQUIRE_FALSE(wrong.ok());
+        CHECK(wrong.error().message.find("prewarm: \"" + std::string(name) + "\"") != std::string::npos);
+    }
+}
+
+TEST_CASE("where the system cannot tell that they are in memory, they are looked at on the pool at the first request") {
+    Site site({.prewarm = {"a", "large"}});
+    site.world.chill_file("/www/a");
+    site.world.chill_file("/www/large");
+    site.get("b");
+    site.world.reset_calls();
+    CHECK(site.get("a").body == "a one");
+    CHECK(site.get("large").status == 200);
+    CHECK(site.opens() == 0);
 }
 
 TEST_CASE("a reader keeps what it is being sent, whatever becomes of the file and of its place in the cache") {
@@ -274,6 +287,28 @@ TEST_CASE("what slow readers hold of files that were given up counts, and keeps 
     readers.clear();
     kept.world.add_file("/www/next", std::string(5'000, 'x'));
     CHECK(kept.cache->find("next")->content().size() == 5'000);
+}
+
+TEST_CASE("a compressed file says what it is by its own name, and what it stands for when it is sent in place of that") {
+    for (const bool own_name_first : {false, true}) {
+        CAPTURE(own_name_first);
+        Site site({.cache_control = {{"*.css", "max-age=60"}}, .precompressed = true});
+        site.add("a.css", "plain");
+        site.add("a.css.gz", "zipped");
+        if (own_name_first) {
+            CHECK(site.get("a.css.gz").field("Content-Type") == "application/gzip");
+        }
+        const Reply styles = site.get("a.css", "Accept-Encoding: gzip\r\n");
+        CHECK(styles.body == "zipped");
+        CHECK(styles.field("Content-Type") == "text/css; charset=utf-8");
+        CHECK(styles.field("Content-Encoding") == "gzip");
+        CHECK(styles.field("Cache-Control") == "max-age=60");
+        const Reply archive = site.get("a.css.gz");
+        CHECK(archive.field("Content-Type") == "application/gzip");
+        CHECK(archive.field("Content-Encoding").empty());
+        CHECK(archive.field("Cache-Control").empty());
+        CHECK(archive.field("ETag") == styles.field("ETag"));
+    }
 }
 
 TEST_CASE("an error that will pass is not kept") {

@@ -13,13 +13,6 @@
 
 namespace penstock::test {
 
-// What handlers offload is done as soon as nothing else is left to do.
-inline void settle_all(Engine& engine) {
-    do {
-        engine.server.settle();
-    } while (engine.server.offload.run_one());
-}
-
 // Between the parts of a file stands a boundary that is another one each time, and has another length. So that answers can
 // be compared, it becomes "boundary"; of one answer in `bytes` at most.
 inline std::string with_fixed_boundary(std::string bytes) {
@@ -45,7 +38,7 @@ inline Answer feed(Engine& engine, std::span<const std::string_view> pieces) {
     Answer answer;
     for (const std::string_view piece : pieces) {
         peer.send(piece);
-        settle_all(engine);
+        engine.server.settle_offloads();
         answer.bytes += peer.take_received();
     }
     answer.bytes = with_fixed_boundary(std::move(answer.bytes));

@@ -197,6 +197,17 @@ class Servers(unittest.TestCase):
         for pid in pids:
             self.assertFalse(servers.is_running(pid, pids[0]))
 
+    def test_what_it_started_is_ended_also_when_it_has_ended_itself(self):
+        listen = ("import socket, subprocess, sys\n"
+                  "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+                  "listener = socket.create_server(('127.0.0.1', int(sys.argv[1])))\n"
+                  "listener.accept()\n")
+        with servers.Server(self.script(listen), *self.place()) as server:
+            server.process.wait(LIMIT_S)
+            first, child = server.processes()
+            self.assertTrue(servers.is_running(child, first))
+        self.assertFalse(servers.is_running(child, first))
+
     @staticmethod
     def place():
         return min(os.sched_getaffinity(0)), 0  # core, nice
