@@ -239,7 +239,9 @@ bool Connection::write_expired() const {
 }
 
 void Connection::handle_deadline() {
-    if (state_ == ConnectionState::open) {
+    if (state_ == ConnectionState::open && (edges_ & kColdFile) != 0) {
+        set_deadline_in(reactor().config().idle_timeout_ms);  // not the peer keeps us waiting, but we the peer
+    } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();
     } else if (state_ == ConnectionState::closing && !write_expired()) {

@@ -56,6 +56,9 @@ void Listener::handle_accept_error(int error) {
             close();
         }
     } else if (is_exhaustion(error)) {
+        if (reactor_.close_spare_files()) {
+            return;  // then it is tried again
+        }
         reactor_.count().accept_errors.add();
         if (!std::exchange(told_of_exhaustion_, true)) {
             reactor_.log(LogLevel::warning,

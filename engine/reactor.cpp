@@ -389,13 +389,15 @@ bool Reactor::try_offload(Message&& job, Message&& reply) {
     if (offload_ == nullptr || offloads_in_flight_ >= config_.offload_limit) {
         return false;
     }
+    // Made now: memory that is refused when the job is done would end the pool's thread, and the process with it.
+    Message done([this, reply = std::move(reply)]() mutable {
+        --offloads_in_flight_;
+        reply();
+    });
     const bool submitted = offload_->try_submit(
-        Message([this, job = std::move(job), reply = std::move(reply)]() mutable {
+        Message([this, job = std::move(job), done = std::move(done)]() mutable {
             job();
-            const bool posted = replies_.try_post(Message([this, reply = std::move(reply)]() mutable {
-                --offloads_in_flight_;
-                reply();
-            }));
+            const bool posted = replies_.try_post(std::move(done));
             ensure(posted, "reactor: an offloaded function's reply has no place");
         }));
     offloads_in_flight_ += submitted ? 1 : 0;  // its reply comes on this thread, so not before this

@@ -90,7 +90,8 @@ public:
     [[nodiscard]] std::string_view date_field() const { return {date_field_.data(), date_field_.size()}; }
 
     // What something that reactors share keeps on each of them, found by its address: `make` gives a shared_ptr to it at the first
-    // call. It lives until the reactor ends, and must keep alive what `key` points to, so that no other has that address.
+    // call. It lives until the reactor ends, and must keep alive what `key` points to, so that no other has that address. If
+    // it has a function `close_spare_files`, that is called by the one below.
     template <class Kept, class Make>
     [[nodiscard]] Kept& local(const void* key, const Make& make) {
         for (const Local& local : locals_) {
@@ -99,7 +100,10 @@ public:
             }
         }
         std::shared_ptr<Kept> made = make();
-        locals_.push_back({key, made});
+        Local& local = locals_.emplace_back(Local{key, made});
+        if constexpr (requires { made->close_spare_files(); }) {
+            local.close_spare_files = [](void* kept) { return static_cast<Kept*>(kept)->close_spare_files(); };
+        }
         return *made;
     }
 
@@ -128,6 +132,9 @@ public:
     // The beginning of a range of a file is read on the offload pool, and then the connection, which waits for the disk until
     // then, goes on. False when nothing can read it there: then it has to be taken as it is.
     [[nodiscard]] bool warm_file(Connection& connection, const FileRange& file);
+
+    // Descriptors are short: what is open only to be at hand is closed. False when there is nothing of that kind.
+    bool close_spare_files();
 
     // An input block for a connection, or nullptr when there is none beside the reserve for output.
     [[nodiscard]] std::byte* try_acquire_input() { return blocks_.try_acquire(config_.io_block_reserve); }
@@ -163,6 +170,7 @@ private:
     struct Local {
         const void* key;
         std::shared_ptr<void> value;
+        bool (*close_spare_files)(void* value) = nullptr;
     };
 
     void make_ready(Connection& connection);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <new>
 #include <utility>
 
 #include "penstock/engine/reactor.h"
@@ -39,6 +40,14 @@ private:
 
 }  // namespace
 
+bool Reactor::close_spare_files() {
+    bool closed = false;
+    for (const Local& local : locals_) {
+        closed |= local.close_spare_files != nullptr && local.close_spare_files(local.value.get());
+    }
+    return closed;
+}
+
 bool Reactor::warm_file(Connection& connection, const FileRange& file) {
     if (warming_ == kFilesWarmedAtOnce || !start_warming(connection, file)) {
         if (warming_ == 0) {
@@ -48,7 +57,11 @@ bool Reactor::warm_file(Connection& connection, const FileRange& file) {
         if (cold_.size() >= 2 * std::size_t{config_.connection_limit}) {
             std::erase_if(cold_, [this](ConnectionToken token) { return connections_.find(token) == nullptr; });
         }
-        cold_.push_back(connection.token());
+        try {
+            cold_.push_back(connection.token());
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
     }
     connection.edges_ |= Connection::kColdFile;
     return true;
@@ -63,12 +76,16 @@ bool Reactor::start_warming(Connection& connection, const FileRange& file) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kFileWarmBytes));
     const std::uint64_t end = file.offset + size;
     WarmJob job(platform::Descriptor(static_cast<int>(own.count)), file.offset, size);
-    const bool started = try_offload(Message(std::move(job)), Message([this, token = connection.token(), end] {
-                                         --warming_;
-                                         file_warmed(token, end);
-                                     }));
-    warming_ += started ? 1 : 0;
-    return started;
+    try {
+        const bool started = try_offload(Message(std::move(job)), Message([this, token = connection.token(), end] {
+                                             --warming_;
+                                             file_warmed(token, end);
+                                         }));
+        warming_ += started ? 1 : 0;
+        return started;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
 // Those whose turn has come look for themselves whether their part is still cold. With the last read all of them do: what they

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -102,9 +103,10 @@ int add_entry(int fd, std::string_view name, std::vector<DirectoryEntry>* entrie
 FileInfo info_of(const struct stat& status) {
     FileInfo info;
     info.size = static_cast<std::uint64_t>(status.st_size);
-    // Some file systems keep any time that anybody has set: what nanoseconds cannot tell (1684 to 2255) is the nearest.
-    constexpr std::int64_t kMostSeconds = 9'000'000'000;
-    const auto seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, -kMostSeconds, kMostSeconds);
+    // File systems know times of which the nanoseconds do not fit. Their distance from today's has to fit as well.
+    constexpr std::int64_t kFirstSecond = -4'000'000'000;  // 1843
+    constexpr std::int64_t kLastSecond = 7'000'000'000;    // 2191
+    const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, kFirstSecond, kLastSecond);
     info.modified_ns = seconds * 1'000'000'000 + status.st_mtim.tv_nsec;
     info.inode = status.st_ino;
     info.kind = kind_of(status.st_mode);

@@ -6,6 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <new>
+
 #include "penstock/engine/config.h"
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
@@ -29,7 +31,7 @@ FileSnapshot::FileSnapshot(FileCache& cache, std::string_view path, LoadedFile&&
     : cache_(cache), path_(path), loaded_(std::move(loaded)) {}
 
 std::uint64_t FileSnapshot::memory_bytes() const {
-    return sizeof(FileSnapshot) + sizeof(FileDescription) + kTableBytes + path_.capacity() + content().size();
+    return sizeof(FileSnapshot) + 2 * sizeof(FileDescription) + kTableBytes + path_.capacity() + content().size();
 }
 
 void FileReference::release(void* file) {
@@ -57,7 +59,7 @@ FileReference FileCache::find(const char* path) {
     const auto found = files_.find(path);
     if (found == files_.end()) {
         reactor_.count().file_cache_misses.add();
-        LoadedFile loaded = load_file(*root_, path, nullptr, content_limit(), wait_);
+        LoadedFile loaded = look(path, nullptr);
         return loaded.must_wait ? FileReference() : add(path, std::move(loaded));
     }
     FileSnapshot& file = *found->second;
@@ -78,10 +80,19 @@ bool FileCache::is_fresh(FileSnapshot& file) const {
     return file.fd() < 0 || (platform::file_info(file.fd(), &now) == 0 && is_same_file(now, file.info()));
 }
 
+// On this thread.
+LoadedFile FileCache::look(const char* path, const platform::FileInfo* known) {
+    LoadedFile loaded = load_file(*root_, path, known, content_limit(), wait_);
+    if (is_exhaustion(loaded.error) && close_spare_files()) {
+        loaded = load_file(*root_, path, known, content_limit(), wait_);
+    }
+    return loaded;
+}
+
 FileReference FileCache::renew(FileSnapshot& file) {
+    const FileReference held(file);  // it may be given up for want of descriptors
     const bool usable = file.error() == 0 && file.loaded_.settled;
-    LoadedFile loaded = load_file(*root_, file.path_.c_str(), usable ? &file.info() : nullptr, content_limit(),
-                                  wait_);
+    LoadedFile loaded = look(file.path_.c_str(), usable ? &file.info() : nullptr);
     if (loaded.must_wait) {
         reactor_.count().file_cache_misses.add();
         return {};
@@ -92,8 +103,10 @@ FileReference FileCache::renew(FileSnapshot& file) {
     }
     reactor_.count().file_cache_hits.add();
     file.checked_ms_ = reactor_.now_ms();
-    use(file);
-    return FileReference(file);
+    if (file.kept_) {
+        use(file);
+    }
+    return held;
 }
 
 // What slow readers still hold of files that were given up leaves that much less for others.
@@ -170,6 +183,16 @@ void FileCache::shrink_to_limits() {
     }
 }
 
+bool FileCache::close_spare_files() {
+    const Kept& open = kept_[static_cast<std::size_t>(FileSnapshot::Kind::descriptor)];
+    const bool has_any = open.last != nullptr;
+    while (open.last != nullptr) {
+        reactor_.count().file_cache_evictions.add();
+        give_up(*open.last);
+    }
+    return has_any;
+}
+
 FileSnapshot* FileCache::least_recently_used() const {
     FileSnapshot* least = nullptr;
     for (const Kept& kept : kept_) {
@@ -220,20 +243,23 @@ bool FileCache::load(const char* path, Waiter done) {
         return false;
     }
     const auto [load, is_new] = loads_.try_emplace(path);
-    load->second.push_back(std::move(done));
-    ++waiters_;
-    if (!is_new) {
-        return true;
+    try {
+        load->second.push_back(std::move(done));
+        ++waiters_;
+        if (!is_new || (loading_ < kFilesLoadedAtOnce && start_load(load->first))) {
+            return true;
+        }
+        if (loading_ > 0) {
+            queue_.emplace_back(path);  // its turn comes with the end of another
+            return true;
+        }
+    } catch (const std::bad_alloc&) {
+        // Refused, as when the pool is full. One that nobody loads must not stay: all who come later would wait for it.
     }
-    if (loading_ < kFilesLoadedAtOnce && start_load(load->first)) {
-        return true;
+    if (is_new) {
+        waiters_ -= load->second.size();
+        loads_.erase(load);
     }
-    if (loading_ > 0) {
-        queue_.emplace_back(path);  // its turn comes with the end of another
-        return true;
-    }
-    --waiters_;
-    loads_.erase(load);
     return false;
 }
 
@@ -242,31 +268,55 @@ bool FileCache::start_load(const std::string& path) {
         std::shared_ptr<const FileRoot> root;
         std::string path;
         std::uint64_t content_limit_bytes;
+        std::uint32_t started_ms;
         LoadedFile loaded;
     };
-    auto job = std::make_shared<Job>(Job{root_, path, content_limit(), {}});
-    const bool started = reactor_.try_offload(
-        Message([job] {
-            job->loaded = load_file(*job->root, job->path.c_str(), nullptr, job->content_limit_bytes, platform::DiskWait::allowed);
-        }),
-        Message([this, job] {
-            --loading_;
-            finish_load(job->path, std::move(job->loaded));
-            start_queued();
-        }));
-    loading_ += started ? 1 : 0;
-    return started;
+    try {
+        auto job = std::make_shared<Job>(Job{root_, path, content_limit(), reactor_.now_ms(), {}});
+        const bool started = reactor_.try_offload(
+            Message([job] {
+                job->loaded =
+                    load_file(*job->root, job->path.c_str(), nullptr, job->content_limit_bytes, platform::DiskWait::allowed);
+            }),
+            Message([this, job] {
+                --loading_;
+                finish_load(job->path, job->started_ms, std::move(job->loaded));
+                start_queued();
+            }));
+        loading_ += started ? 1 : 0;
+        return started;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
 }
 
-void FileCache::finish_load(const std::string& path, LoadedFile&& loaded) {
+void FileCache::finish_load(const std::string& path, std::uint32_t started_ms, LoadedFile&& loaded) {
     const auto found = loads_.find(path);
     const std::vector<Waiter> waiters = std::move(found->second);
     loads_.erase(found);
     waiters_ -= waiters.size();
-    const FileReference file = add(path, std::move(loaded));
+    if (is_exhaustion(loaded.error)) {
+        (void)close_spare_files();  // so that the next try finds room
+    }
+    FileReference file;
+    try {
+        file = add_loaded(path, started_ms, std::move(loaded));
+    } catch (const std::bad_alloc&) {
+        // They are told so.
+    }
     for (const Waiter& waiter : waiters) {
         waiter(file);
     }
+}
+
+// Unless somebody has found it without a wait since the look began: that one may have seen less than what is there now.
+FileReference FileCache::add_loaded(const std::string& path, std::uint32_t started_ms, LoadedFile&& loaded) {
+    const auto known = files_.find(path);
+    if (known != files_.end() && static_cast<std::int32_t>(known->second->checked_ms_ - started_ms) >= 0 &&
+        is_fresh(*known->second)) {
+        return FileReference(*known->second);
+    }
+    return add(path, std::move(loaded));
 }
 
 void FileCache::start_queued() {
@@ -280,7 +330,7 @@ void FileCache::start_queued() {
         if (!started) {
             LoadedFile refused;
             refused.error = EAGAIN;  // 503: the pool is full with other work
-            finish_load(path, std::move(refused));
+            finish_load(path, reactor_.now_ms(), std::move(refused));
         }
     }
 }

@@ -116,7 +116,7 @@ private:
 
 class FileCache {
 public:
-    // Gets what was found; must not throw.
+    // Gets what was found, or null when there was no memory for it; must not throw.
     using Waiter = std::function<void(FileReference)>;
 
     FileCache(Reactor& reactor, std::shared_ptr<const FileRoot> root, const FileCacheLimits& limits);
@@ -130,6 +130,8 @@ public:
     // Looks on the offload pool, where others that want the same path wait with the first, and calls `done` in a later turn.
     // False when too many wait already, or the pool takes nothing.
     [[nodiscard]] bool load(const char* path, Waiter done);
+    // Descriptors are short: those that are only kept to be at hand are given up. False when there are none.
+    bool close_spare_files();
 
 private:
     friend class FileReference;
@@ -145,6 +147,7 @@ private:
 
     [[nodiscard]] bool is_fresh(FileSnapshot& file) const;
     [[nodiscard]] std::uint64_t content_limit() const;
+    [[nodiscard]] LoadedFile look(const char* path, const platform::FileInfo* known);
     [[nodiscard]] FileReference renew(FileSnapshot& file);
     [[nodiscard]] FileReference add(std::string_view path, LoadedFile&& loaded);
     void use(FileSnapshot& file);
@@ -156,8 +159,10 @@ private:
     void link(FileSnapshot& file);
     void unlink(FileSnapshot& file);
     void destroy(FileSnapshot& file);
+    // False when the pool takes nothing, or there is no memory for it.
     [[nodiscard]] bool start_load(const std::string& path);
-    void finish_load(const std::string& path, LoadedFile&& loaded);
+    void finish_load(const std::string& path, std::uint32_t started_ms, LoadedFile&& loaded);
+    [[nodiscard]] FileReference add_loaded(const std::string& path, std::uint32_t started_ms, LoadedFile&& loaded);
     void start_queued();
     void count_bytes(std::uint64_t more, std::uint64_t less);
 

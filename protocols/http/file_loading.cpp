@@ -70,10 +70,16 @@ LoadedFile load_file(const FileRoot& root, const char* path, const platform::Fil
         if (error != 0) {
             return failed(error, wait);
         }
-        loaded.file = platform::Descriptor();
+        if (is_same_file(loaded.info, after)) {
+            loaded.file = platform::Descriptor();
+        } else {
+            // It may be of two versions. From its descriptor whatever is there is sent, under the tag of that.
+            loaded.content.reset();
+            loaded.info = after;
+        }
     }
     const std::int64_t settled_until_ns = platform::wall_seconds() * 1'000'000'000 - kSettledAfterNs;
-    loaded.settled = loaded.info.modified_ns <= settled_until_ns && is_same_file(loaded.info, after);
+    loaded.settled = loaded.info.modified_ns <= settled_until_ns;
     return loaded;
 }
 

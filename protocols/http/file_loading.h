@@ -24,8 +24,8 @@ struct LoadedFile {
     platform::FileInfo info{};
     platform::Descriptor file;             // of a regular file whose content is not held
     std::unique_ptr<std::byte[]> content;  // info.size bytes
-    // It was of this kind, size and age both before and after, and was not written to in the last moments: whoever finds the
-    // same again finds the same bytes.
+    // It was not written to in the last moments: whoever finds the same again finds the same bytes. Content is only given when
+    // the file was of this kind, size and age both before and after it was read.
     bool settled = false;
     // It was found as it was known, so that nothing but `settled` and `info` is given.
     bool unchanged = false;

@@ -36,7 +36,8 @@ Reactor& current_reactor();
 // ---- StaticSite
 
 FileCache& StaticSite::cache(Reactor& reactor) const {
-    return reactor.local<FileCache>(this, [&] {
+    bool is_new = false;
+    FileCache& cache = reactor.local<FileCache>(this, [&] {
         const FileCacheOptions& wanted = options_.cache;
         const FileCacheLimits limits{wanted.entries, wanted.descriptors, wanted.bytes,
                                      std::min<std::uint64_t>(kCachedFileLimitBytes, wanted.bytes / 4), wanted.time_to_live_ms};
@@ -47,14 +48,17 @@ FileCache& StaticSite::cache(Reactor& reactor) const {
             FileCache cache;
         };
         const auto kept = std::make_shared<Kept>(shared_from_this(), reactor, limits);
-        for (const std::string& path : options_.prewarm) {
-            // static_files has read it. Where that was long ago, or the file system cannot tell, it takes the pool.
-            if (!kept->cache.find(path.c_str())) {
-                (void)kept->cache.load(path.c_str(), [](const FileReference&) {});
-            }
-        }
+        is_new = true;
         return std::shared_ptr<FileCache>(kept, &kept->cache);
     });
+    for (std::size_t i = 0; is_new && i < options_.prewarm.size(); ++i) {
+        const char* const path = options_.prewarm[i].c_str();
+        // static_files has read it, but not every system can tell, and some time may have passed.
+        if (!cache.find(path)) {
+            (void)cache.load(path, [](const FileReference&) {});
+        }
+    }
+    return cache;
 }
 
 // ---- SiteRequest
@@ -102,15 +106,28 @@ FileReference SiteRequest::find(const char* path) {
     return found;
 }
 
+// What waits for a path that is looked at.
+struct SiteRequest::Waiting {
+    std::shared_ptr<const StaticSite> site;
+    const Request* request;
+    DeferredResponse later;
+    std::vector<FileReference> known;
+
+    // Captures no more than a std::function holds without asking for memory, for whose refusal nobody would answer.
+    void operator()(const FileReference& found) {
+        later.run([this, &found](Response& response) { go_on(found, response); });
+    }
+    void go_on(const FileReference& found, Response& response) {
+        if (!found) {
+            return refuse_file(response, 503);
+        }
+        known.push_back(found);
+        SiteRequest(*site, *request, response, std::move(known)).serve();
+    }
+};
+
 void SiteRequest::wait_for(const char* path) {
-    auto go_on = [site = site_.shared_from_this(), request = &request_, later = response_.defer(),
-                  known = std::move(known_)](FileReference found) mutable {
-        later.run([&](Response& response) {
-            known.push_back(std::move(found));
-            SiteRequest(*site, *request, response, std::move(known)).serve();
-        });
-    };
-    if (!cache_.load(path, std::move(go_on))) {
+    if (!cache_.load(path, Waiting{site_.shared_from_this(), &request_, response_.defer(), std::move(known_)})) {
         refuse_file(response_, 503);
     }
 }
@@ -173,7 +190,7 @@ void SiteRequest::list(std::string_view name) {
     }
 }
 
-void SiteRequest::send(FileReference file) {
+void SiteRequest::send(FileReference file, unsigned status) {
     ContentCoding coding = ContentCoding::identity;
     const FileReference original = file;
     if (options_.precompressed && !take_precompressed(&file, &coding)) {
@@ -184,6 +201,9 @@ void SiteRequest::send(FileReference file) {
                           .named = description_of(*original),
                           .content_encoding = coding != ContentCoding::identity ? content_coding_name(coding) : std::string_view(),
                           .varies = options_.precompressed};
+    if (status != 200) {
+        response_.status(status);  // not before: a run that had to wait would leave it to the next one
+    }
     if (response_.status() == 200) {
         send_file_response(sent, request_, response_);
     } else {
@@ -252,8 +272,7 @@ void SiteRequest::answer_not_found() {
             return;
         }
         if (page->is_file()) {
-            response_.status(404);
-            return send(std::move(page));
+            return send(std::move(page), 404);
         }
     }
     refuse_file(response_, 404);

@@ -43,12 +43,14 @@ public:
     void serve();
 
 private:
+    struct Waiting;
+
     // Null: it is waited for.
     [[nodiscard]] FileReference find(const char* path);
     void wait_for(const char* path);
     void serve_directory(std::string_view name);
     void list(std::string_view name);
-    void send(FileReference file);
+    void send(FileReference file, unsigned status = 200);
     // Kept with it, so that only the first answer has to make it.
     [[nodiscard]] const FileDescription& description_of(FileSnapshot& file) const;
     // Puts the best file beside it that the client accepts in its place; false when that has to be waited for.

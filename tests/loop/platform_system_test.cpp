@@ -202,6 +202,11 @@ TEST_CASE("file_info and read_file tell what a file is and holds") {
     CHECK(info.size == 10);
     CHECK(info.inode == status.st_ino);
     CHECK(info.modified_ns == 1'234'567'890'123'456'789);
+    const timespec year_3000 = {32'503'680'000, 0};  // more nanoseconds than fit; where the file system knows no such year, its last
+    const std::array<timespec, 2> far_times = {year_3000, year_3000};
+    REQUIRE(::futimens(file.get(), far_times.data()) == 0);
+    REQUIRE(platform::file_info(file.get(), &info) == 0);
+    CHECK(info.modified_ns > 1'234'567'890'123'456'789);
     REQUIRE(platform::file_info(tree.root.get(), &info) == 0);
     CHECK(info.kind == FileKind::directory);
     CHECK(platform::file_info(-1, &info) == EBADF);

@@ -1,7 +1,10 @@
 // What one request may cost, exactly, and what happens when its memory is refused: whoever counts allocations can refuse
 // them.
+#include <algorithm>
 #include <cstdlib>
 #include <new>
+#include <span>
+#include <utility>
 
 #include "engine_fixture.h"
 #include "penstock/protocols/http/static_files.h"
@@ -230,6 +233,55 @@ TEST_CASE("each allocation of a handler that awaits several things is refused in
     }
     CHECK(rounds < kMostRounds);
     CHECK(rounds > 8 * PENSTOCK_COUNT_ALLOCATIONS);  // frames, a string, jobs, messages
+}
+
+TEST_CASE("each allocation on the way of a file from a cold disk is refused in turn: it is answered, and nobody after it waits for ever") {
+    constexpr int kMostRounds = 100;
+    int rounds = 0;
+    for (bool refused = true; refused && rounds < kMostRounds; ++rounds) {
+        CAPTURE(rounds);
+        bool armed = true;
+        Engine engine([&](sim::World& world) {
+            world.add_file("/www/known", "known");
+            world.add_file("/www/a-name-too-long-for-a-string-without-memory.bin", kCachedFileLimitBytes + 1,
+                           [](std::uint64_t, std::span<char> bytes) { std::fill(bytes.begin(), bytes.end(), 'x'); });
+            const auto files = static_files("/www");
+            REQUIRE(files.ok());
+            Router router;
+            router.get("/*path", [&armed, rounds, serve = files.value()](Request& request, Response& response) {
+                if (std::exchange(armed, false)) {
+                    g_refuse_in = rounds + 1;
+                }
+                serve(request, response);
+            });
+            return router;
+        });
+        armed = false;
+        REQUIRE(status_of(engine.ask(get("/known"))) == 200);  // the cache is made
+        engine.world.chill_file("/www/a-name-too-long-for-a-string-without-memory.bin");
+        sim::Peer first = engine.world.connect(kPort);
+        engine.server.settle();
+        armed = true;
+        const std::string request = get("/a-name-too-long-for-a-string-without-memory.bin");
+        first.send(request);
+        engine.server.settle_offloads();
+        refused = g_refuse_in == 0 && PENSTOCK_COUNT_ALLOCATIONS != 0;
+        g_refuse_in = 0;
+        const int status = status_of(first.take_received());
+        CHECK((status == 200 || status == 500 || status == 503));
+        first.send(request);
+        engine.server.settle_offloads();
+        CHECK(status_of(first.take_received()) == 200);
+        engine.world.chill_file("/www/a-name-too-long-for-a-string-without-memory.bin");
+        first.send(request);
+        engine.server.settle_offloads();
+        CHECK(status_of(first.take_received()) == 200);
+        first.close();
+        engine.server.advance(small_config().idle_timeout_ms);
+        engine.server.check_nothing_left();
+    }
+    CHECK(rounds < kMostRounds);
+    CHECK(rounds > 8 * PENSTOCK_COUNT_ALLOCATIONS);
 }
 
 }  // namespace penstock::test
