@@ -185,6 +185,9 @@ inline constexpr std::uint32_t kFilesLoadedAtOnce = 32;
 // Entries of a directory that `static_files` lists: each is a system call on the offload pool, so all of them take
 // a millisecond or two, and nobody reads further down. Where every letter has to be escaped, the page is 3 MB.
 inline constexpr std::size_t kListingLimit = 1'000;
+// Directories that one reactor has listed at once for each directory that is served: each listing takes the pool a millisecond
+// or two, and up to 3 MB until it is sent.
+inline constexpr std::uint32_t kListingsAtOnce = 16;
 // Turns that the closed list may take before the rest waits for the next: destructors may close others.
 inline constexpr int kClosePasses = 16;
 

@@ -190,7 +190,8 @@ IoResult Connection::send_file_slice(const FileRange& file) {
     const auto slice = static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kFileSliceBytes));
     const std::uint64_t end = file.offset + slice;
     if (end > file.warm_end) {
-        // Disks are read ahead: when the last byte is there, so is what lies before it.
+        // Disks are read ahead: when the last byte is there, so is most likely what lies before it. More cannot be asked for
+        // without a call for each page.
         std::byte last{};
         const IoResult probe = platform::read_file(file.fd, end - 1, {&last, 1}, platform::DiskWait::never);
         if (!probe.ok() && is_would_block(probe.error) && reactor().warm_file(*this, file)) {

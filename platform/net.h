@@ -44,6 +44,8 @@ inline constexpr int kUnsentLowWaterBytes = 128 << 10;
 
 // A second descriptor for the same listening socket: how reactors share a Unix socket.
 [[nodiscard]] IoResult duplicate_descriptor(int fd);
+// How many descriptors this process may have open at once (man 2 getrlimit, RLIMIT_NOFILE, the soft limit).
+[[nodiscard]] std::uint64_t descriptor_limit();
 
 // The port a TCP listener is bound to; 0 for Unix sockets.
 [[nodiscard]] std::uint16_t bound_port(int listener_fd);

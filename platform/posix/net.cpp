@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -98,6 +99,12 @@ Result<int> open_listener(const ListenTarget& target) {
 
 IoResult duplicate_descriptor(int fd) {
     return to_io_result(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+}
+
+std::uint64_t descriptor_limit() {
+    rlimit limit{};
+    (void)::getrlimit(RLIMIT_NOFILE, &limit);  // fails only for a wrong argument
+    return limit.rlim_cur;
 }
 
 std::uint16_t bound_port(int listener_fd) {

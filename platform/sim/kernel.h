@@ -58,6 +58,7 @@ public:
     void close(int fd);
     [[nodiscard]] std::size_t open_count() const { return open_count_; }
     void set_limit(std::size_t count) { limit_ = count; }
+    [[nodiscard]] std::size_t limit() const { return limit_; }
     [[nodiscard]] bool at_limit() const { return open_count_ >= limit_; }
     // What the number stands for, or null, with `*error` set and a mistake counted.
     [[nodiscard]] std::shared_ptr<Description> share(int fd, int* error);

@@ -103,6 +103,11 @@ IoResult send_file(int fd, int file_fd, std::uint64_t offset, std::size_t size) 
     return kernel->end(Call::send_file, sent);
 }
 
+std::uint64_t descriptor_limit() {
+    const Scope kernel;
+    return kernel->limit();
+}
+
 int shutdown_sending(int fd) {
     const Scope kernel;
     int error = 0;

@@ -50,7 +50,7 @@ FileCache::FileCache(Reactor& reactor, std::shared_ptr<const FileRoot> root, con
 FileCache::~FileCache() {
     loads_.clear();
     while (FileSnapshot* const file = least_recently_used()) {
-        give_up(*file);
+        evict(*file);
     }
     ensure(snapshots_ == 0, "file cache: it ends before those who use its files");
 }
@@ -65,10 +65,10 @@ FileReference FileCache::find(const char* path) {
     FileSnapshot& file = *found->second;
     if (is_fresh(file)) {
         reactor_.count().file_cache_hits.add();
-        use(file);
+        touch(file);
         return FileReference(file);
     }
-    return renew(file);
+    return revalidate(file);
 }
 
 // A file that is sent from its descriptor shows at once what is written to it: its size and its tag must go along.
@@ -89,8 +89,8 @@ LoadedFile FileCache::look(const char* path, const platform::FileInfo* known) {
     return loaded;
 }
 
-FileReference FileCache::renew(FileSnapshot& file) {
-    const FileReference held(file);  // it may be given up for want of descriptors
+FileReference FileCache::revalidate(FileSnapshot& file) {
+    const FileReference held(file);  // it may be evicted for want of descriptors
     const bool usable = file.error() == 0 && file.loaded_.settled;
     LoadedFile loaded = look(file.path_.c_str(), usable ? &file.info() : nullptr);
     if (loaded.must_wait) {
@@ -104,17 +104,17 @@ FileReference FileCache::renew(FileSnapshot& file) {
     reactor_.count().file_cache_hits.add();
     file.checked_ms_ = reactor_.now_ms();
     if (file.kept_) {
-        use(file);
+        touch(file);
     }
     return held;
 }
 
-// What slow readers still hold of files that were given up leaves that much less for others.
+// What slow readers still hold of files that were evicted leaves that much less for others.
 std::uint64_t FileCache::content_limit() const {
     if (limits_.entries == 0) {
         return kReadFileLimitBytes;
     }
-    return given_up_bytes_ + limits_.content_bytes <= limits_.bytes ? limits_.content_bytes : 0;
+    return evicted_bytes_ + limits_.content_bytes <= limits_.bytes ? limits_.content_bytes : 0;
 }
 
 // ---- Keeping
@@ -123,11 +123,11 @@ FileReference FileCache::add(std::string_view path, LoadedFile&& loaded) {
     auto* const file = new FileSnapshot(*this, path, std::move(loaded));
     ++snapshots_;
     count_bytes(file->memory_bytes(), 0);
-    given_up_bytes_ += file->memory_bytes();
+    evicted_bytes_ += file->memory_bytes();
     const FileReference reference(*file);
     file->checked_ms_ = reactor_.now_ms();
     if (const auto known = files_.find(file->path_); known != files_.end()) {
-        give_up(*known->second);
+        evict(*known->second);
     }
     // Errors that are not about the path, like a want of descriptors, must not outlast their cause.
     const bool lasting = file->error() == 0 || status_of_file_error(file->error()) == 404;
@@ -141,16 +141,16 @@ FileReference FileCache::add(std::string_view path, LoadedFile&& loaded) {
 void FileCache::keep(FileSnapshot& file) {
     files_.emplace(file.path_, &file);
     file.kept_ = true;
-    given_up_bytes_ -= file.memory_bytes();
+    evicted_bytes_ -= file.memory_bytes();
     link(file);
     reactor_.count().file_cache_entries.add();
 }
 
-void FileCache::give_up(FileSnapshot& file) {
+void FileCache::evict(FileSnapshot& file) {
     unlink(file);
     files_.erase(file.path_);
     file.kept_ = false;
-    given_up_bytes_ += file.memory_bytes();
+    evicted_bytes_ += file.memory_bytes();
     reactor_.count().file_cache_entries.subtract();
     if (file.references_ == 0) {
         destroy(file);
@@ -159,7 +159,7 @@ void FileCache::give_up(FileSnapshot& file) {
 
 void FileCache::destroy(FileSnapshot& file) {
     count_bytes(0, file.memory_bytes());
-    given_up_bytes_ -= file.memory_bytes();
+    evicted_bytes_ -= file.memory_bytes();
     --snapshots_;
     delete &file;
 }
@@ -170,16 +170,18 @@ void FileCache::shrink_to_limits() {
     for (std::size_t kind = 0; kind < kept_.size(); ++kind) {
         while (kept_[kind].count > most[kind]) {
             reactor_.count().file_cache_evictions.add();
-            give_up(*kept_[kind].last);
+            evict(*kept_[kind].last);
         }
     }
-    while (files_.size() > limits_.entries || bytes_ > limits_.bytes) {
+    // While slow readers hold all of it, an eighth more is for what is asked for now.
+    const std::uint64_t most_bytes = std::max(limits_.bytes, evicted_bytes_ + limits_.bytes / 8);
+    while (files_.size() > limits_.entries || bytes_ > most_bytes) {
         FileSnapshot* const file = least_recently_used();
         if (file == nullptr) {
             return;
         }
         reactor_.count().file_cache_evictions.add();
-        give_up(*file);
+        evict(*file);
     }
 }
 
@@ -188,7 +190,7 @@ bool FileCache::close_spare_files() {
     const bool has_any = open.last != nullptr;
     while (open.last != nullptr) {
         reactor_.count().file_cache_evictions.add();
-        give_up(*open.last);
+        evict(*open.last);
     }
     return has_any;
 }
@@ -203,7 +205,7 @@ FileSnapshot* FileCache::least_recently_used() const {
     return least;
 }
 
-void FileCache::use(FileSnapshot& file) {
+void FileCache::touch(FileSnapshot& file) {
     if (kept_like(file).first != &file) {
         unlink(file);
         link(file);

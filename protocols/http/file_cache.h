@@ -3,7 +3,7 @@
 // nothing. What it does not know it looks up at once where that takes no wait for the disk, and on the offload pool
 // otherwise. It knows nothing of requests.
 //
-// Bounded in paths, bytes and descriptors; the least recently used give way. What has been given up but is still being sent
+// Bounded in paths, bytes and descriptors; the least recently used give way. What has been evicted but is still being sent
 // counts against the bytes until it has left, so that slow readers cannot make it hold more.
 //
 // Owned by its reactor (Reactor::local), used by its thread.
@@ -130,7 +130,7 @@ public:
     // Looks on the offload pool, where others that want the same path wait with the first, and calls `done` in a later turn.
     // False when too many wait already, or the pool takes nothing.
     [[nodiscard]] bool load(const char* path, Waiter done);
-    // Descriptors are short: those that are only kept to be at hand are given up. False when there are none.
+    // Descriptors are short: those that are only kept to be at hand are evicted. False when there are none.
     bool close_spare_files();
 
 private:
@@ -148,11 +148,11 @@ private:
     [[nodiscard]] bool is_fresh(FileSnapshot& file) const;
     [[nodiscard]] std::uint64_t content_limit() const;
     [[nodiscard]] LoadedFile look(const char* path, const platform::FileInfo* known);
-    [[nodiscard]] FileReference renew(FileSnapshot& file);
+    [[nodiscard]] FileReference revalidate(FileSnapshot& file);
     [[nodiscard]] FileReference add(std::string_view path, LoadedFile&& loaded);
-    void use(FileSnapshot& file);
+    void touch(FileSnapshot& file);
     void keep(FileSnapshot& file);
-    void give_up(FileSnapshot& file);
+    void evict(FileSnapshot& file);
     void shrink_to_limits();
     [[nodiscard]] FileSnapshot* least_recently_used() const;
     [[nodiscard]] Kept& kept_like(const FileSnapshot& file) { return kept_[static_cast<std::size_t>(file.kind())]; }
@@ -174,7 +174,7 @@ private:
     std::array<Kept, 3> kept_;
     std::uint64_t uses_ = 0;
     std::uint64_t bytes_ = 0;        // of all snapshots that live
-    std::uint64_t given_up_bytes_ = 0;  // of those that are no longer kept
+    std::uint64_t evicted_bytes_ = 0;  // of those that are no longer kept
     std::size_t snapshots_ = 0;
     std::unordered_map<std::string, std::vector<Waiter>> loads_;  // under way or queued, with who waits for them
     std::deque<std::string> queue_;  // of loads that have not started

@@ -52,6 +52,9 @@ Result<void> check_static_file_options(const StaticFileOptions& options) {
     if (!options.charset.empty() && !is_token(options.charset)) {
         return option_error("charset", options.charset, "names no charset; write one like \"utf-8\", or \"\" for none");
     }
+    if (options.cache.entries == 0 && !options.prewarm.empty()) {
+        return option_error("prewarm", options.prewarm.front(), "would be forgotten at once; raise cache.entries above 0");
+    }
     for (const std::string& path : options.prewarm) {
         if (Result<void> checked = check_page("prewarm", path); !checked.ok()) {
             return checked;

@@ -8,6 +8,8 @@
 
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/platform/net.h"
+#include "penstock/platform/thread.h"
 #include "penstock/protocols/http/accept_encoding.h"
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/file_response.h"
@@ -35,36 +37,38 @@ Reactor& current_reactor();
 
 // ---- StaticSite
 
-FileCache& StaticSite::cache(Reactor& reactor) const {
+StaticSite::Local& StaticSite::local(Reactor& reactor) const {
     bool is_new = false;
-    FileCache& cache = reactor.local<FileCache>(this, [&] {
-        const FileCacheOptions& wanted = options_.cache;
-        const FileCacheLimits limits{wanted.entries, wanted.descriptors, wanted.bytes,
-                                     std::min<std::uint64_t>(kCachedFileLimitBytes, wanted.bytes / 4), wanted.time_to_live_ms};
-        struct Kept {
-            Kept(std::shared_ptr<const StaticSite> owner, Reactor& reactor, const FileCacheLimits& limits)
-                : site(std::move(owner)), cache(reactor, site->root(), limits) {}
-            std::shared_ptr<const StaticSite> site;  // so that no other has its address
-            FileCache cache;
-        };
-        const auto kept = std::make_shared<Kept>(shared_from_this(), reactor, limits);
+    Local& local = reactor.local<Local>(this, [&] {
         is_new = true;
-        return std::shared_ptr<FileCache>(kept, &kept->cache);
+        return std::make_shared<Local>(shared_from_this(), reactor, cache_limits(reactor));
     });
     for (std::size_t i = 0; is_new && i < options_.prewarm.size(); ++i) {
         const char* const path = options_.prewarm[i].c_str();
         // static_files has read it, but not every system can tell, and some time may have passed.
-        if (!cache.find(path)) {
-            (void)cache.load(path, [](const FileReference&) {});
+        if (!local.cache.find(path)) {
+            (void)local.cache.load(path, [](const FileReference&) {});
         }
     }
-    return cache;
+    return local;
+}
+
+FileCacheLimits StaticSite::cache_limits(const Reactor& reactor) const {
+    const FileCacheOptions& wanted = options_.cache;
+    // One reactor cannot close what another keeps open when it has no descriptor left for its clients.
+    const unsigned reactors = reactor.config().reactors != 0 ? reactor.config().reactors : platform::usable_core_count();
+    const std::uint64_t share = platform::descriptor_limit() / 4 / reactors;
+    return {.entries = wanted.entries,
+            .descriptors = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted.descriptors, share)),
+            .bytes = wanted.bytes,
+            .content_bytes = std::min<std::uint64_t>(kCachedFileLimitBytes, wanted.bytes / 4),
+            .time_to_live_ms = wanted.time_to_live_ms};
 }
 
 // ---- SiteRequest
 
 SiteRequest::SiteRequest(const StaticSite& site, const Request& request, Response& response, std::vector<FileReference> known)
-    : site_(site), options_(site.options()), reactor_(current_reactor()), cache_(site.cache(reactor_)), request_(request),
+    : site_(site), options_(site.options()), reactor_(current_reactor()), local_(site.local(reactor_)), request_(request),
       response_(response), known_(std::move(known)) {}
 
 void SiteRequest::serve() {
@@ -99,7 +103,7 @@ FileReference SiteRequest::find(const char* path) {
             return known;
         }
     }
-    FileReference found = cache_.find(path);
+    FileReference found = local_.cache.find(path);
     if (!found) {
         wait_for(path);
     }
@@ -127,7 +131,7 @@ struct SiteRequest::Waiting {
 };
 
 void SiteRequest::wait_for(const char* path) {
-    if (!cache_.load(path, Waiting{site_.shared_from_this(), &request_, response_.defer(), std::move(known_)})) {
+    if (!local_.cache.load(path, Waiting{site_.shared_from_this(), &request_, response_.defer(), std::move(known_)})) {
         refuse_file(response_, 503);
     }
 }
@@ -182,12 +186,14 @@ void SiteRequest::list(std::string_view name) {
     };
     const auto job = std::make_shared<Job>(Job{site_.shared_from_this(), std::move(listing), response_.defer(), {}});
     const auto run = [job] { job->result = list_directory(*job->site->root(), job->listing); };
-    const auto answer = [job] {
+    const auto answer = [job, local = &local_] {
+        --local->listings;
         job->later.run([&](Response& response) { send_listing(std::move(job->result), response); });
     };
-    if (!reactor_.try_offload(Message(run), Message(answer))) {
-        refuse_file(response_, 503);
+    if (local_.listings == kListingsAtOnce || !reactor_.try_offload(Message(run), Message(answer))) {
+        return refuse_file(response_, 503);
     }
+    ++local_.listings;
 }
 
 void SiteRequest::send(FileReference file, unsigned status) {

@@ -24,12 +24,25 @@ public:
 
     [[nodiscard]] const StaticFileOptions& options() const { return options_; }
     [[nodiscard]] const std::shared_ptr<const FileRoot>& root() const { return root_; }
-    // Of the reactor on whose thread it is called; made, and prewarmed, at its first call there.
-    [[nodiscard]] FileCache& cache(Reactor& reactor) const;
+    // What it keeps on the reactor on whose thread it is called; made, and prewarmed, at its first call there.
+    struct Local;
+    [[nodiscard]] Local& local(Reactor& reactor) const;
 
 private:
+    [[nodiscard]] FileCacheLimits cache_limits(const Reactor& reactor) const;
+
     const std::shared_ptr<const FileRoot> root_;
     const StaticFileOptions options_;
+};
+
+struct StaticSite::Local {
+    Local(std::shared_ptr<const StaticSite> owner, Reactor& reactor, const FileCacheLimits& limits)
+        : site(std::move(owner)), cache(reactor, site->root(), limits) {}
+    bool close_spare_files() { return cache.close_spare_files(); }
+
+    const std::shared_ptr<const StaticSite> site;  // so that no other has its address
+    FileCache cache;
+    std::uint32_t listings = 0;  // that are being made
 };
 
 // One request. What it needs to know it asks the cache for; where that has to wait for the disk the run ends, and another begins
@@ -62,7 +75,7 @@ private:
     const StaticSite& site_;
     const StaticFileOptions& options_;
     Reactor& reactor_;
-    FileCache& cache_;
+    StaticSite::Local& local_;
     const Request& request_;
     Response& response_;
     std::vector<FileReference> known_;

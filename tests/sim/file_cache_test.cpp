@@ -202,6 +202,7 @@ TEST_CASE("files that were asked for before are ready at the first request") {
         const Result<PlainHandler> wrong = static_files("/www", {.prewarm = {"a", name}});
         REQUIRE_FALSE(wrong.ok());
         CHECK(wrong.error().message.find("prewarm: \"" + std::string(name) + "\"") != std::string::npos);
+        CHECK_FALSE(static_files("/www", {.cache = {.entries = 0}, .prewarm = {"a"}}).ok());
     }
 }
 
@@ -309,6 +310,33 @@ TEST_CASE("a compressed file says what it is by its own name, and what it stands
         CHECK(archive.field("Cache-Control").empty());
         CHECK(archive.field("ETag") == styles.field("ETag"));
     }
+}
+
+TEST_CASE("while slow readers hold all of it, an eighth more is for what is asked for now") {
+    const FileCacheLimits limits{.entries = 1'000, .descriptors = 100, .bytes = 80'000, .content_bytes = 20'000,
+                                 .time_to_live_ms = 1'000};
+    Cache kept(limits);
+    std::vector<FileReference> readers;
+    for (int i = 0; i < 20; ++i) {
+        const std::string name = "file" + std::to_string(i);
+        kept.world.add_file("/www/" + name, std::string(20'000, 'x'));
+        readers.push_back(kept.cache->find(name.c_str()));
+    }
+    kept.world.reset_calls();
+    for (int i = 0; i < 3; ++i) {
+        CHECK(kept.cache->find("file19")->fd() >= 0);
+    }
+    CHECK(kept.world.calls(sim::Call::open_file) == 0);
+}
+
+TEST_CASE("no more than a quarter of the descriptors that the process may have is kept open, over all reactors") {
+    Site site;
+    site.world.set_descriptor_limit(40);
+    for (int i = 0; i < 20; ++i) {
+        site.add("large" + std::to_string(i), std::string(kCachedFileLimitBytes + 1, 'l'));
+        CHECK(site.get("large" + std::to_string(i)).status == 200);
+    }
+    CHECK(site.counters().file_cache_entries.get() == 10);
 }
 
 TEST_CASE("an error that will pass is not kept") {

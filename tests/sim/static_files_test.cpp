@@ -246,6 +246,24 @@ TEST_CASE("a listing is bounded and says so, and one that fails is told and leav
     site.server->check_nothing_left();
 }
 
+TEST_CASE("few listings are made at once, and who comes then is told") {
+    Site site({.index_files = {}, .directory_listing = true});
+    std::vector<sim::Peer> peers;
+    for (std::uint32_t i = 0; i <= kListingsAtOnce; ++i) {
+        peers.push_back(site.world.connect(kPort));
+        peers.back().send(get("/sub/"));
+        site.server->settle();
+    }
+    CHECK(status_of(peers.back().take_received()) == 503);
+    while (site.server->offload.run_one()) {
+    }
+    site.server->settle();
+    for (std::uint32_t i = 0; i < kListingsAtOnce; ++i) {
+        CHECK(status_of(peers[i].take_received()) == 200);
+    }
+    CHECK(site.get("/sub/").status == 200);
+}
+
 TEST_CASE("whatever call fails while files and listings are served, nothing is left open and nothing is told in part") {
     const std::uint64_t runs = sim::sweep([](sim::World& world) {
         world.add_file("/www/list/a.txt", "a");

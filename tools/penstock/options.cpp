@@ -148,6 +148,8 @@ void add_file_options(CLI::App& command, StaticFileOptions* files) {
     add_number(command, "--file-cache", &files->cache.entries, "N",
                "Paths that each reactor knows, with the content of small files;\n0 opens a file for each request");
     add_number(command, "--file-cache-bytes", &files->cache.bytes, "BYTES", "Memory of each reactor for that");
+    add_number(command, "--file-cache-descriptors", &files->cache.descriptors, "N",
+               "Files too large for that, which it keeps open");
     add_number(command, "--file-cache-ttl", &files->cache.time_to_live_ms, "MS",
                "How long a file is sent as it was found before it is looked at again,\nin milliseconds");
     command
