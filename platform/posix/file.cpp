@@ -12,6 +12,8 @@
 
 namespace penstock::platform {
 
+static_assert(sizeof(off_t) == 8, "files above 2 GB cannot be read; compile with _FILE_OFFSET_BITS=64");
+
 namespace {
 
 struct DirectoryCloser {

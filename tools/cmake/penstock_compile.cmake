@@ -29,6 +29,8 @@ endif()
 # For every target of ours, library and executable.
 function(penstock_compile target)
     target_compile_features(${target} PUBLIC cxx_std_20)
+    # On 32-bit systems the C library has a choice, and files above 2 GB need this one (man 7 feature_test_macros).
+    target_compile_definitions(${target} PRIVATE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
     if(PENSTOCK_WARNINGS)
         target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
