@@ -18,6 +18,7 @@ enum class FileKind : std::uint8_t { regular, directory, other };
 struct FileInfo {
     std::uint64_t size = 0;           // bytes
     std::int64_t modified_ns = 0;     // since 1970-01-01 UTC, of times between 1843 and 2191; others are the nearest of these
+    std::int64_t changed_ns = 0;      // likewise, of content or attributes; nobody can set it (man 7 inode, ctime)
     std::uint64_t inode = 0;
     FileKind kind = FileKind::other;
 };

@@ -84,7 +84,7 @@ void add_report(Router& router) {
     });
 }
 
-Result<void> add_responses(Router& router) {
+void add_responses(Router& router) {
     // [responses]
     router.post("/notes", [](Request&, Response& response) {
         response.status(201).header("Location", "/notes/1").json(R"({"id":1})");
@@ -100,13 +100,26 @@ Result<void> add_responses(Router& router) {
         }
         response.add_header("Set-Cookie", cookie.value()).send_static("set\n");
     });
+    // [/responses]
+}
 
-    const auto site = static_files("site", {.cache_control = {{"assets/*", "max-age=31536000, immutable"}, {"*", "no-cache"}}});
+[[nodiscard]] Result<void> add_files(Router& router) {
+    // [files]
+    StaticFileOptions options;
+    options.cache_control = {{"assets/*", "max-age=31536000, immutable"}, {"*", "no-cache"}};  // the first that fits
+    options.precompressed = true;      // app.js.br, app.js.zst or app.js.gz in place of app.js
+    options.directory_listing = true;  // where there is no index.html
+    options.cache.bytes = 64 << 20;    // of each reactor, and of this handler
+    options.cache.time_to_live_ms = 5'000;
+    const auto site = static_files("site", options);
     if (!site) {
-        return site.error();
+        return site.error();  // no such directory, or an option that cannot be meant
     }
     router.get("/site/*path", site.value());
-    // [/responses]
+    router.get("/site", [](Request&, Response& response) {
+        response.status(301).header("Location", "/site/").send_empty();
+    });
+    // [/files]
     return {};
 }
 
@@ -360,7 +373,8 @@ int serve() {
     add_routes(router);
     add_requests(router);
     add_report(router);
-    if (const auto added = add_responses(router); !added) {
+    add_responses(router);
+    if (const auto added = add_files(router); !added) {
         std::fprintf(stderr, "%s\n", added.error().message.c_str());
         return 1;
     }

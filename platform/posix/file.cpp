@@ -102,14 +102,18 @@ int add_entry(int fd, std::string_view name, std::vector<DirectoryEntry>* entrie
     return 0;
 }
 
+// File systems know times of which the nanoseconds do not fit. Their distance from today's has to fit as well.
+std::int64_t nanoseconds_of(const timespec& time) {
+    constexpr std::int64_t kFirstSecond = -4'000'000'000;  // 1843
+    constexpr std::int64_t kLastSecond = 7'000'000'000;    // 2191
+    return std::clamp<std::int64_t>(time.tv_sec, kFirstSecond, kLastSecond) * 1'000'000'000 + time.tv_nsec;
+}
+
 FileInfo info_of(const struct stat& status) {
     FileInfo info;
     info.size = static_cast<std::uint64_t>(status.st_size);
-    // File systems know times of which the nanoseconds do not fit. Their distance from today's has to fit as well.
-    constexpr std::int64_t kFirstSecond = -4'000'000'000;  // 1843
-    constexpr std::int64_t kLastSecond = 7'000'000'000;    // 2191
-    const std::int64_t seconds = std::clamp<std::int64_t>(status.st_mtim.tv_sec, kFirstSecond, kLastSecond);
-    info.modified_ns = seconds * 1'000'000'000 + status.st_mtim.tv_nsec;
+    info.modified_ns = nanoseconds_of(status.st_mtim);
+    info.changed_ns = nanoseconds_of(status.st_ctim);
     info.inode = status.st_ino;
     info.kind = kind_of(status.st_mode);
     return info;

@@ -54,12 +54,14 @@ void FileNode::write(std::uint64_t offset, std::span<const char> from) {
     resize(std::max<std::uint64_t>(size, offset + from.size()));
     std::copy(from.begin(), from.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
     modified_ns = platform::wall_seconds() * 1'000'000'000;
+    ++changes;
 }
 
 platform::FileInfo FileNode::info() const {
     platform::FileInfo info;
     info.size = size;
     info.modified_ns = modified_ns;
+    info.changed_ns = changes;
     info.inode = inode;
     if (kind == NodeKind::regular) {
         info.kind = platform::FileKind::regular;

@@ -27,6 +27,7 @@ struct FileNode {
     std::uint64_t size = 0;
     std::uint64_t inode = 0;
     std::int64_t modified_ns = 0;
+    std::int64_t changes = 0;  // stands for the time of the last one
     bool name_cold = false;  // what leads to it is on disk only
     std::uint64_t cold_from = ~std::uint64_t{0};  // and so are its bytes from here on
     std::string bytes;  // regular: unless `content` makes them; link: its target

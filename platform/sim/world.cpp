@@ -110,7 +110,9 @@ void World::truncate_file(const std::string& path, std::uint64_t size) {
 
 void World::set_modified_ns(const std::string& path, std::int64_t nanoseconds) {
     const Scope kernel;
-    node_at(kernel->files, path).modified_ns = nanoseconds;
+    FileNode& node = node_at(kernel->files, path);
+    node.modified_ns = nanoseconds;
+    ++node.changes;
 }
 
 void World::set_permitted(const std::string& path, bool permitted) {

@@ -1,5 +1,6 @@
 #include "penstock/protocols/http/file_loading.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <span>
@@ -79,13 +80,14 @@ LoadedFile load_file(const FileRoot& root, const char* path, const platform::Fil
         }
     }
     const std::int64_t settled_until_ns = platform::wall_seconds() * 1'000'000'000 - kSettledAfterNs;
-    loaded.settled = loaded.info.modified_ns <= settled_until_ns;
+    loaded.settled = std::max(loaded.info.modified_ns, loaded.info.changed_ns) <= settled_until_ns;
     return loaded;
 }
 
 bool is_same_file(const platform::FileInfo& one, const platform::FileInfo& other) {
-    return one.size == other.size && one.modified_ns == other.modified_ns && one.inode == other.inode &&
-           one.kind == other.kind;
+    // The time of a change tells of writers who set that of the modification back, and of a new file that got the old one's number.
+    return one.size == other.size && one.modified_ns == other.modified_ns && one.changed_ns == other.changed_ns &&
+           one.inode == other.inode && one.kind == other.kind;
 }
 
 }  // namespace penstock

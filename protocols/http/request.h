@@ -43,7 +43,7 @@ public:
     // The first value of a query parameter, decoded ('+' is a space); a null view (data() == nullptr) when there is none
     // or its escapes are broken.
     [[nodiscard]] std::string_view query_parameter(std::string_view name) const;
-    // What ":name" or "*name" of the route's pattern took, decoded; empty when the pattern has no such name. An encoded
+    // What ":name" or "*name" of the route's pattern took, decoded; a null view when the pattern has no such name. An encoded
     // slash is a slash here; a "." or ".." between slashes never is.
     [[nodiscard]] std::string_view parameter(std::string_view name) const;
     // 0 or 1: HTTP/1.0 or HTTP/1.1.

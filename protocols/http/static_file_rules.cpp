@@ -36,6 +36,10 @@ Result<void> check_static_file_options(const StaticFileOptions& options) {
             return option_error("cache_control", rule.pattern,
                                 "begins with '/', and paths below the directory do not; leave it out");
         }
+        if (rule.pattern.find(' ') != std::string::npos) {
+            return option_error("cache_control", rule.pattern,
+                                "has a space, most likely by a slip; write '?' in its place where names have one");
+        }
         if (!is_field_value(rule.value)) {
             return option_error("cache_control", rule.pattern,
                                 "has a value that no header field can have; write one like \"max-age=3600\"");

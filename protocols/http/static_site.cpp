@@ -4,6 +4,8 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "penstock/engine/ensure.h"
@@ -73,6 +75,10 @@ SiteRequest::SiteRequest(const StaticSite& site, const Request& request, Respons
 
 void SiteRequest::serve() {
     const std::string_view name = request_.parameter(options_.parameter);
+    if (name.data() == nullptr) {
+        throw std::logic_error("static_files: the route's pattern has no \"" + options_.parameter +
+                               "\", which StaticFileOptions::parameter names; write it like \"/*" + options_.parameter + "\"");
+    }
     // NUL is an encoded slash: part of a name to the client, while the kernel would take it for a separator.
     if (request_.path().find('\0') != std::string_view::npos || !is_servable(name, options_.hidden_files)) {
         return answer_not_found();

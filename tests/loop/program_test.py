@@ -166,7 +166,7 @@ class CommandLine(WithDirectory):
         missing = here / "none"
         self.refused(1, [str(missing), "create it"], "serve", missing)
         self.refused(1, ["name the directory"], "serve", self.write("file", b"x"))
-        self.refused(1, ["spa_fallback", '"none.html"'], "serve", here, "--spa", "none.html")
+        self.refused(1, ["--spa: ", '"none.html"'], "serve", here, "--spa", "none.html")
         self.refused(1, ["localhost", "not numeric"], "serve", here, "--address", "localhost")
         self.refused(1, ["connection_limit is 0", "set it to"], "serve", here, "--connection-limit", 0)
         self.refused(1, [str(missing), "cannot be read"], "serve", here, "--config", missing)

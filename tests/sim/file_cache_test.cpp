@@ -162,6 +162,16 @@ TEST_CASE("one that is found as it was is not read again, unless it may have bee
     CHECK(site.world.calls(sim::Call::read_file) == 1);
 }
 
+TEST_CASE("a file that was written to shows although size and time were set back to what they were") {
+    Site site;
+    CHECK(site.get("a").body == "a one");
+    site.server->advance(kTimeToLiveMs);
+    site.world.truncate_file("/www/a", 1);
+    site.world.truncate_file("/www/a", 5);
+    site.world.set_modified_ns("/www/a", (sim::World::kStartWallSeconds - 1'000) * 1'000'000'000);
+    CHECK(site.get("a").body == std::string("a\0\0\0\0", 5));
+}
+
 TEST_CASE("with no entries nothing is kept, and each request finds the file as it is") {
     Site site({.cache = {.entries = 0}});
     const std::size_t open = site.world.open_descriptors();

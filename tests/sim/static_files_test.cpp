@@ -246,6 +246,15 @@ TEST_CASE("a listing is bounded and says so, and one that fails is told and leav
     site.server->check_nothing_left();
 }
 
+TEST_CASE("on a route without its parameter it does not pass for a page, and the log says why") {
+    {
+        Site site({}, {}, "/files/*rest");
+        CHECK(site.get("/files/a.css").status == 500);
+        CHECK(site.server->log.mention("has no \"path\""));
+    }
+    CHECK(Site({.parameter = "rest"}, {}, "/files/*rest").get("/files/").body == "top");
+}
+
 TEST_CASE("few listings are made at once, and who comes then is told") {
     Site site({.index_files = {}, .directory_listing = true});
     std::vector<sim::Peer> peers;

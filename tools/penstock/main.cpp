@@ -61,6 +61,22 @@ int run(int argc, const char* const* argv) {
     return 0;
 }
 
+// The library names what a program sets; here it is the command line that was wrong.
+Error in_terms_of_options(Error error) {
+    constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"StaticFileOptions::prewarm", "--prewarm"},
+        {"StaticFileOptions::spa_fallback", "--spa"},
+        {"StaticFileOptions::cache_control", "--cache-control"},
+        {"cache.entries", "--file-cache"},
+    };
+    for (const auto& [name, option] : kNames) {
+        if (const std::size_t at = error.message.find(name); at != std::string::npos) {
+            error.message.replace(at, name.size(), option);
+        }
+    }
+    return error;
+}
+
 Result<void> add_routes(const Options& options, Router* router) {
     if (options.command == Command::echo) {
         router->any("/*path", echo_handler());
@@ -68,7 +84,7 @@ Result<void> add_routes(const Options& options, Router* router) {
     }
     const Result<PlainHandler> files = static_files(options.directory, options.files);
     if (!files.ok()) {
-        return files.error();
+        return in_terms_of_options(files.error());
     }
     if (options.compress) {
         const Result<Middleware> compression = compress();

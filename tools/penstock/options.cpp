@@ -106,7 +106,7 @@ void add_commands(CLI::App& program, Options* options) {
     serve.add_flag("--demo", options->demo,
                    "Add routes to try and to measure with: /plaintext, /json, /small,\n"
                    "/medium, /large, /f, /hello/NAME, /only-get, /echo, /stream/BYTES,\n"
-                   "/count, /callback/stream/BYTES, /callback/count, /upload");
+                   "/callback/stream/BYTES; for POST /count, /callback/count, /upload");
     add_file_options(serve, &options->files);
     serve.add_flag("--compress", options->compress,
                    "Compress text and the like of 1,000 bytes or more on its way, as br, zstd,\n"
@@ -172,7 +172,7 @@ void add_file_options(CLI::App& command, StaticFileOptions* files) {
                 }
             },
             "Cache-Control of files that fit the pattern, \"*.css=max-age=3600\"; may be\n"
-            "given again, and the first that fits wins")
+            "given again, and the first that fits wins. Not of lists of directories")
         ->type_name("PATTERN=VALUE")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
