@@ -52,8 +52,8 @@ struct Config {
     // Bytes of request bodies held in memory at once per reactor, for handlers that take the body whole.
     std::uint64_t body_memory_limit_bytes = 256ull << 20;
     // Memory of encoders at once per reactor, for responses that are compressed while they leave. Each is charged what its
-    // coding and level may take, 0.3 to 7 MB; what finds no room leaves in a smaller coding, or as it is. 0: nothing is
-    // compressed but what is in the cache.
+    // coding and level may take, 0.3 to 7 MB; what finds no room leaves in the next coding that its client takes, or as it
+    // is. 0: nothing is compressed.
     std::uint64_t encoder_memory_limit_bytes = 64 << 20;
     // Output of one connection that is not yet sent; above it no further request of it is parsed. Four blocks
     // keep a socket busy between two turns.

@@ -4,6 +4,8 @@
 // allocates, and takes time in proportion to the length of the field.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -22,5 +24,26 @@ namespace penstock {
 // to answer then (406, or identity all the same) is the caller's choice.
 [[nodiscard]] std::optional<ContentCoding> choose_content_coding(std::string_view accept_encoding,
                                                                  std::span<const ContentCoding> offered);
+
+// Tries what the client accepts of what is `offered`, the best first, until `try_coding` takes one and returns true. False when
+// nothing is left but identity, or nothing at all.
+template <class TryCoding>
+[[nodiscard]] bool use_best_coding(std::string_view accept_encoding, std::span<const ContentCoding> offered,
+                                   const TryCoding& try_coding) {
+    std::array<ContentCoding, kContentCodings> left{};
+    auto end = std::copy(offered.begin(), offered.end(), left.begin());
+    while (end != left.begin()) {
+        const std::span<const ContentCoding> untried(left.begin(), end);
+        const ContentCoding coding = choose_content_coding(accept_encoding, untried).value_or(ContentCoding::identity);
+        if (coding == ContentCoding::identity) {
+            return false;
+        }
+        if (try_coding(coding)) {
+            return true;
+        }
+        end = std::remove(left.begin(), end, coding);
+    }
+    return false;
+}
 
 }  // namespace penstock

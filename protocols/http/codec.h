@@ -17,7 +17,7 @@ class Exchange;
 
 // What follows the head. `kind` tells which of the members below counts.
 struct ResponseBody {
-    enum class Kind : std::uint8_t { none, copied, fixed, owned, kept, file, parts };
+    enum class Kind : std::uint8_t { none, copied, fixed, owned, kept, file, parts };  // in memory, but for the last two
 
     Kind kind = Kind::none;
     std::string_view bytes = {};   // copied: until the call returns; fixed: for ever; kept: until `release(owner)`
@@ -27,6 +27,9 @@ struct ResponseBody {
     FileRange file = {};           // taken over always; of parts, the descriptor alone counts
     std::span<const FilePart> parts = {};  // until the call returns
 
+    [[nodiscard]] bool is_in_memory() const { return kind < Kind::file; }
+    // Of one that is.
+    [[nodiscard]] std::string_view in_memory() const { return kind == Kind::owned ? std::string_view(*owned) : bytes; }
     [[nodiscard]] std::uint64_t size() const;
     // Closes or releases what does not leave.
     void drop() const;

@@ -8,10 +8,10 @@
 // no-transform`, answers without a body, and what would not get smaller. A strong ETag is made weak, since the bytes are not
 // those that it named, and Accept-Ranges goes. Answers of middleware before it are not its business.
 //
-// Bodies in memory up to 64 KiB are compressed at once, larger ones and files bit by bit as the client takes them, chunked.
-// What a handler writes piece by piece is flushed with each write, so that events arrive when they are sent. When
-// Config::encoder_memory_limit_bytes is spent, responses leave as they are. A body that holds a secret and what others can
-// put into it should not be compressed: its length would tell of the secret (CVE-2013-3587, "BREACH").
+// Bodies in memory up to 64 KiB and files up to 16 KiB are compressed at once, larger ones bit by bit as the client takes
+// them, chunked. What a handler writes piece by piece is flushed with each write, so that events arrive when they are sent.
+// When Config::encoder_memory_limit_bytes is spent, responses leave as they are. A body that holds a secret and what others
+// can put into it should not be compressed: its length would tell of the secret (CVE-2013-3587, "BREACH").
 #pragma once
 
 #include <cstddef>

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,7 +17,7 @@ namespace penstock {
 
 struct CompressOptions;
 
-class CompressPolicy {
+class CompressPolicy : public std::enable_shared_from_this<CompressPolicy> {
 public:
     [[nodiscard]] static Result<CompressPolicy> make(const CompressOptions& options);
 

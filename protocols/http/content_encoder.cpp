@@ -46,21 +46,15 @@ std::unique_ptr<ContentEncoder> ContentEncoder::create(ContentCoding coding, int
 }
 
 bool ContentEncoder::encode(std::string_view input, Flush flush, ByteSink sink) {
-    if (failed_) {
-        return false;
-    }
-    ensure(!finished_, "a body is encoded beyond its end");
-    finished_ = flush == Flush::finish;
     std::array<char, kPieceBytes> piece;
     for (;;) {
-        const CodingStep step = stream_->step(input, flush, piece.data(), piece.size());
-        const bool is_refused = step.produced > 0 && !sink({piece.data(), step.produced});
-        if (is_refused || (step.state != CodingStep::State::more && step.state != CodingStep::State::done)) {
+        const CodingStep done = step(input, flush, piece.data(), piece.size());
+        if (done.produced > 0 && !sink({piece.data(), done.produced})) {
             failed_ = true;
             return false;
         }
-        if (step.state == CodingStep::State::done) {
-            return true;
+        if (done.state != CodingStep::State::more) {
+            return done.state == CodingStep::State::done;
         }
     }
 }

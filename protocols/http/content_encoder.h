@@ -26,8 +26,8 @@ inline constexpr std::size_t kEncoderMemoryLimitBytes = std::size_t{8} << 20;
 class ContentEncoder {
 public:
     // Levels are 1, the fastest, to 9, zlib's slowest; others become the nearest of them. The 7 to 9 of Brotli and Zstandard
-    // are their 6: above that their memory doubles with each. Null when there is no memory, when the coding is not compiled in, and for
-    // identity, which needs no encoder.
+    // are their 6: above that their memory doubles with each. Null when there is no memory, when the coding is not compiled
+    // in, and for identity, which needs no encoder.
     [[nodiscard]] static std::unique_ptr<ContentEncoder> create(
         ContentCoding coding, int level, std::size_t memory_limit_bytes = kEncoderMemoryLimitBytes);
     ContentEncoder(const ContentEncoder&) = delete;

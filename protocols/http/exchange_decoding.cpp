@@ -15,12 +15,15 @@ namespace penstock {
 
 // One coding; "identity" is none (RFC 9110 §8.4.1). 415 for several, and for what this build does not have.
 unsigned Exchange::prepare_decoding() {
-    const std::string_view name = request_.header(HeaderName::content_encoding);
-    if (name.empty() || equal_ignoring_case(name, "identity")) {
-        return request_.repeated(HeaderName::content_encoding) ? 415 : 0;
+    if (request_.repeated(HeaderName::content_encoding)) {
+        return 415;
     }
-    const std::optional<ContentCoding> coding = find_content_coding(name);
-    if (!coding || !is_available(*coding) || request_.repeated(HeaderName::content_encoding)) {
+    const std::string_view name = request_.header(HeaderName::content_encoding);
+    const std::optional<ContentCoding> coding = name.empty() ? ContentCoding::identity : find_content_coding(name);
+    if (coding == ContentCoding::identity) {
+        return 0;
+    }
+    if (!coding || !is_available(*coding)) {
         return 415;
     }
     void* const memory = arena_.try_allocate(sizeof(BodyDecoding), alignof(BodyDecoding));

@@ -1,12 +1,12 @@
 #include "penstock/protocols/http/file_cache.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-
-#include <new>
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/ensure.h"
@@ -173,9 +173,9 @@ void FileCache::shrink_to_limits() {
             evict(*kept_[kind].last);
         }
     }
-    // While slow readers hold all of it, an eighth more is for what is asked for now.
-    const std::uint64_t most_bytes = std::max(limits_.bytes, evicted_bytes_ + limits_.bytes / 8);
-    while (files_.size() > limits_.entries || bytes_ > most_bytes) {
+    // While slow readers hold all of it, an eighth more is for what is asked for now. To evict what they hold frees nothing.
+    const auto most_bytes = [this] { return std::max(limits_.bytes, evicted_bytes_ + limits_.bytes / 8); };
+    while (files_.size() > limits_.entries || bytes_ > most_bytes()) {
         FileSnapshot* const file = least_recently_used();
         if (file == nullptr) {
             return;

@@ -174,7 +174,7 @@ private:
     std::array<Kept, 3> kept_;
     std::uint64_t uses_ = 0;
     std::uint64_t bytes_ = 0;        // of all snapshots that live
-    std::uint64_t evicted_bytes_ = 0;  // of those that are no longer kept
+    std::uint64_t evicted_bytes_ = 0;  // of those that are not kept
     std::size_t snapshots_ = 0;
     std::unordered_map<std::string, std::vector<Waiter>> loads_;  // under way or queued, with who waits for them
     std::deque<std::string> queue_;  // of loads that have not started

@@ -1,12 +1,11 @@
 // The part of a ResponseEncoding that decides, says so in the fields, and encodes small bodies at once.
 #include "penstock/protocols/http/response_encoding.h"
 
-#include <algorithm>
 #include <array>
 #include <new>
 #include <random>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "penstock/engine/reactor.h"
 #include "penstock/platform/net.h"
@@ -29,6 +28,15 @@ constexpr std::string_view kWeak = "W/";
     return body.kind == ResponseBody::Kind::file && body.file.size <= kEncodeStepBytes;
 }
 
+// What a reactor keeps for the responses of one policy.
+struct KeptForPolicy {
+    explicit KeptForPolicy(std::shared_ptr<const CompressPolicy> owner)
+        : policy(std::move(owner)), cache(policy->cache_bytes(), std::random_device{}()) {}
+
+    const std::shared_ptr<const CompressPolicy> policy;  // so that no other has its address
+    CompressCache cache;
+};
+
 }  // namespace
 
 void ResponseEncoding::attach(Response& response, const CompressPolicy& policy) {
@@ -48,15 +56,9 @@ void ResponseEncoding::release() {
     encoder_.reset();
     memory_.reset();
     reactor_.return_encoder_memory(std::exchange(charged_bytes_, 0));
-    if (file_.fd >= 0) {
-        std::exchange(file_, {}).drop();
-    }
-    if (const auto release_owner = std::exchange(release_owner_, nullptr)) {
-        release_owner(owner_);
-    }
-    left_ = slice_left_ = {};
+    std::exchange(left_, {}).drop();
+    slice_ = slice_left_ = piece_ = {};
     slice_open_ = false;
-    piece_begin_ = piece_end_ = 0;
     text_ = std::string();
 }
 
@@ -67,7 +69,7 @@ bool ResponseEncoding::take_over(Response& response, ResponseBody* body) {
     if (!response.exchange_.is_connected() || !judge(response, size)) {
         return false;
     }
-    const bool is_small = body->kind < ResponseBody::Kind::file ? size <= kEncodeAtOnceLimitBytes : fits_one_step(*body);
+    const bool is_small = body->is_in_memory() ? size <= kEncodeAtOnceLimitBytes : fits_one_step(*body);
     if (is_small) {
         encode_at_once(response, body);
         return false;
@@ -84,7 +86,7 @@ bool ResponseEncoding::begin_stream(Response& response) {
         return false;
     }
     announced_bytes_ = size;
-    active_ = true;
+    use_ = Use::handler;
     return true;
 }
 
@@ -133,26 +135,12 @@ bool ResponseEncoding::is_encodable(const Response& response, std::uint64_t size
     return true;
 }
 
-template <class Use>
-bool ResponseEncoding::choose(const Response& response, const Use& use) const {
+template <class TryCoding>
+bool ResponseEncoding::choose(const Response& response, const TryCoding& try_coding) const {
     std::string memory;
     const std::string_view accepted = joined_field(response.exchange_.request(), HeaderName::accept_encoding, &memory);
-    std::array<ContentCoding, kContentCodings> offered;
-    std::size_t count = policy_->codings().size();
-    std::copy_n(policy_->codings().begin(), count, offered.begin());
-    while (count > 0) {
-        const std::span<const ContentCoding> left(offered.data(), count);
-        const ContentCoding coding = choose_content_coding(accepted, left).value_or(ContentCoding::identity);
-        if (coding == ContentCoding::identity) {
-            return false;  // also where nothing is acceptable: better than a 406 that nobody expects
-        }
-        if (use(coding)) {
-            return true;
-        }
-        const auto end = offered.begin() + static_cast<std::ptrdiff_t>(count);
-        count = static_cast<std::size_t>(std::remove(offered.begin(), end, coding) - offered.begin());
-    }
-    return false;
+    // Where nothing is acceptable it leaves as it is, too: better than a 406 that nobody expects.
+    return use_best_coding(accepted, policy_->codings(), try_coding);
 }
 
 // ---- The fields ----------------------------------------------------------------------------------------
@@ -217,7 +205,7 @@ bool ResponseEncoding::make_encoder(ContentCoding coding, std::size_t more_bytes
 
 void ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
     std::array<char, kEncodeStepBytes> buffer;  // left as it is until read into
-    std::string_view plain = body->kind == ResponseBody::Kind::owned ? std::string_view(*body->owned) : body->bytes;
+    std::string_view plain = body->in_memory();
     if (body->kind == ResponseBody::Kind::file) {
         const std::span<char> bytes(buffer.data(), static_cast<std::size_t>(body->file.size));
         const IoResult read = platform::read_file(body->file.fd, body->file.offset, std::as_writable_bytes(bytes),
@@ -275,9 +263,8 @@ CompressCache* ResponseEncoding::cache() const {
     if (policy_->cache_bytes() == 0) {
         return nullptr;
     }
-    return &reactor_.local<CompressCache>(policy_, [this] {
-        return std::make_shared<CompressCache>(policy_->cache_bytes(), std::random_device{}());
-    });
+    const auto make = [this] { return std::make_shared<KeptForPolicy>(policy_->shared_from_this()); };
+    return &reactor_.local<KeptForPolicy>(policy_, make).cache;
 }
 
 }  // namespace penstock

@@ -37,18 +37,20 @@ public:
     [[nodiscard]] bool begin_stream(Response& response);
 
     // What is written goes through it.
-    [[nodiscard]] bool is_active() const { return active_; }
+    [[nodiscard]] bool is_active() const { return use_ != Use::none; }
     // A whole body leaves piece by piece: nobody else may write.
-    [[nodiscard]] bool delivers() const { return active_ && source_ != Source::handler; }
+    [[nodiscard]] bool delivers() const { return use_ == Use::whole; }
     // As Response::write_some, at most a piece at a time.
     [[nodiscard]] std::string_view write_some(Response& response, std::string_view bytes);
     // What is left when all is written. False when the body is not whole; the response is cut then.
     [[nodiscard]] bool finish(Response& response);
-    // The encoder and its memory are not needed any more.
+    // The encoder and its memory are not needed any more; what is still written leads to nothing.
     void release();
 
 private:
-    enum class Source : std::uint8_t { handler, memory, file };
+    // Which pieces are encoded: those of the handler, or of a whole body, which are taken from here.
+    enum class Use : std::uint8_t { none, handler, whole };
+    enum class Outcome : std::uint8_t { done, wait, failed };
     // An encoder's output before there is room for it; half of an output block.
     static constexpr std::size_t kPieceBytes = ContentEncoder::kPieceBytes;
 
@@ -60,9 +62,9 @@ private:
     static void weaken_tag(Response& response);
     [[nodiscard]] static bool has_weak_form(const Response& response);
     void describe(Response& response, ContentCoding coding) const;
-    // Goes through what the client accepts, the best first, until one of them can be had. `Use` returns true when it is.
-    template <class Use>
-    [[nodiscard]] bool choose(const Response& response, const Use& use) const;
+    // `use_best_coding` of what the policy offers.
+    template <class TryCoding>
+    [[nodiscard]] bool choose(const Response& response, const TryCoding& try_coding) const;
     [[nodiscard]] bool start_encoder(Response& response, std::size_t more_bytes);
     [[nodiscard]] bool make_encoder(ContentCoding coding, std::size_t more_bytes);
 
@@ -71,15 +73,13 @@ private:
     [[nodiscard]] CompressCache* cache() const;
 
     [[nodiscard]] bool deliver(Response& response, ResponseBody* body);
-    [[nodiscard]] bool take_source(ResponseBody* body);
-    enum class Read : std::uint8_t { slice, wait, failed };
-    [[nodiscard]] Read next_slice(Response& response);
-    [[nodiscard]] Read read_slice(Response& response);
+    [[nodiscard]] bool keep_body(const ResponseBody& body);
+    [[nodiscard]] Outcome next_slice(Response& response, std::string_view bytes);
+    [[nodiscard]] Outcome read_slice(Response& response);
     void open_slice(std::string_view bytes, Flush flush);
-    [[nodiscard]] bool run_slice(Response& response);
-    [[nodiscard]] bool drain(Response& response);
+    [[nodiscard]] Outcome run_slice(Response& response);
     // All of a whole body has been encoded and found room.
-    [[nodiscard]] bool is_drawn() const { return slice_flush_ == Flush::finish && slice_bytes_ == 0; }
+    [[nodiscard]] bool is_drawn() const { return slice_flush_ == Flush::finish && slice_.empty(); }
     static void cut(Response& response, const char* reason);
 
     Reactor& reactor_;
@@ -89,26 +89,19 @@ private:
     std::uint64_t charged_bytes_ = 0;
     std::string text_;  // a body that is owned, or what one was encoded to
 
-    bool active_ = false;
-    bool failed_ = false;
-    Source source_ = Source::handler;
-    std::string_view left_{};  // of a body in memory
-    FileRange file_{};         // of one in a file, taken over
-    void* owner_ = nullptr;    // of a body that is kept for it
-    void (*release_owner_)(void*) = nullptr;
+    Use use_ = Use::none;
+    ResponseBody left_{};  // of a whole body, taken over; the rest of one in memory is its `bytes`
 
     // Of the handler's own bytes.
     std::uint64_t plain_bytes_ = 0;
     std::uint64_t announced_bytes_ = Codec::kNoLength;
 
-    // What the encoder works on: the front of what is being written, until all of its output has found room.
-    const char* slice_begin_ = nullptr;
-    std::size_t slice_bytes_ = 0;  // 0: none
-    std::string_view slice_left_{};
+    // What the encoder works on: the front of what is being written, until all of its output has found room. Empty: nothing.
+    std::string_view slice_{};
+    std::string_view slice_left_{};  // what the encoder has not taken
     Flush slice_flush_ = Flush::none;
-    bool slice_open_ = false;  // the encoder has not done with it
-    std::size_t piece_begin_ = 0;
-    std::size_t piece_end_ = 0;
+    bool slice_open_ = false;   // the encoder has not done with it
+    std::string_view piece_{};  // output that has found no room yet
 };
 
 }  // namespace penstock

@@ -29,12 +29,12 @@ bool ResponseEncoding::deliver(Response& response, ResponseBody* body) {
     }
     if (is_head) {
         body->drop();
-    } else if (!take_source(body)) {
+    } else if (!keep_body(*body)) {
         response.remove("Content-Encoding");
         release();
         return false;
     }
-    active_ = true;
+    use_ = Use::whole;
     response.has_length_ = false;
     response.open_stream();
     if (response.body_dropped_) {
@@ -46,160 +46,133 @@ bool ResponseEncoding::deliver(Response& response, ResponseBody* body) {
 }
 
 // False, with the body as it was, when there is no memory to copy it.
-bool ResponseEncoding::take_source(ResponseBody* body) {
-    source_ = Source::memory;
-    switch (body->kind) {
-        case ResponseBody::Kind::file:
-            source_ = Source::file;
-            file_ = body->file;
-            return true;
-        case ResponseBody::Kind::kept:
-            owner_ = body->owner;
-            release_owner_ = body->release;
-            left_ = body->bytes;
-            return true;
-        case ResponseBody::Kind::fixed: left_ = body->bytes; return true;
-        case ResponseBody::Kind::owned:
-            text_ = std::move(*body->owned);
-            left_ = text_;
-            return true;
-        default: break;
+bool ResponseEncoding::keep_body(const ResponseBody& body) {
+    switch (body.kind) {
+        case ResponseBody::Kind::owned: text_ = std::move(*body.owned); break;
+        case ResponseBody::Kind::copied:
+            try {
+                text_ = body.bytes;
+            } catch (const std::bad_alloc&) {
+                return false;
+            }
+            break;
+        default: left_ = body; return true;
     }
-    try {
-        text_ = body->bytes;
-    } catch (const std::bad_alloc&) {
-        source_ = Source::handler;
-        return false;
-    }
-    left_ = text_;
+    left_ = {.kind = ResponseBody::Kind::fixed, .bytes = text_};
     return true;
 }
 
-ResponseEncoding::Read ResponseEncoding::next_slice(Response& response) {
-    if (source_ == Source::file) {
+// Of the whole body, or of what the handler writes.
+ResponseEncoding::Outcome ResponseEncoding::next_slice(Response& response, std::string_view bytes) {
+    if (left_.kind == ResponseBody::Kind::file) {
         return read_slice(response);
     }
-    const std::string_view slice = left_.substr(0, kEncodeStepBytes);
-    left_.remove_prefix(slice.size());
-    open_slice(slice, left_.empty() ? Flush::finish : Flush::none);
-    return Read::slice;
+    const std::string_view slice = (delivers() ? left_.bytes : bytes).substr(0, kEncodeStepBytes);
+    if (delivers()) {
+        left_.bytes.remove_prefix(slice.size());
+        open_slice(slice, left_.bytes.empty() ? Flush::finish : Flush::none);
+    } else {
+        open_slice(slice, slice.size() == bytes.size() ? Flush::flush : Flush::none);
+    }
+    return Outcome::done;
 }
 
 // Failed when the file has shrunk or cannot be read: nothing is made up.
-ResponseEncoding::Read ResponseEncoding::read_slice(Response& response) {
+ResponseEncoding::Outcome ResponseEncoding::read_slice(Response& response) {
     Connection& connection = *response.exchange_.connection();
     if (connection.waits_for_disk()) {
-        return Read::wait;
+        return Outcome::wait;
     }
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file_.size, kEncodeStepBytes));
+    FileRange& file = left_.file;
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(file.size, kEncodeStepBytes));
     const std::span<char> buffer(memory_.get() + kPieceBytes, size);
     const auto bytes = std::as_writable_bytes(buffer);
-    IoResult read = platform::read_file(file_.fd, file_.offset, bytes, platform::DiskWait::never);
+    IoResult read = platform::read_file(file.fd, file.offset, bytes, platform::DiskWait::never);
     if (!read.ok() && is_would_block(read.error)) {
-        if (reactor_.warm_file(connection, file_)) {
-            return Read::wait;
+        if (reactor_.warm_file(connection, file)) {
+            return Outcome::wait;
         }
-        read = platform::read_file(file_.fd, file_.offset, bytes);  // nobody else can
+        read = platform::read_file(file.fd, file.offset, bytes);  // nobody else can
     }
     if (!read.ok() || read.count == 0) {
-        return Read::failed;
+        return Outcome::failed;
     }
     const auto count = static_cast<std::size_t>(read.count);
-    file_.offset += count;
-    file_.size -= count;
-    open_slice({buffer.data(), count}, file_.size == 0 ? Flush::finish : Flush::none);
-    return Read::slice;
+    file.offset += count;
+    file.size -= count;
+    open_slice({buffer.data(), count}, file.size == 0 ? Flush::finish : Flush::none);
+    return Outcome::done;
 }
 
 // ---- Writing -------------------------------------------------------------------------------------------
 
 std::string_view ResponseEncoding::write_some(Response& response, std::string_view bytes) {
-    if (response.body_dropped_) {
-        plain_bytes_ += bytes.size();
-        return {};
+    if (encoder_ == nullptr) {
+        return {};  // HEAD, or the client has gone
     }
-    if (slice_bytes_ != 0 && source_ == Source::handler && bytes.data() != slice_begin_) {
-        return bytes;  // another write waits; whoever awaits this one is told
-    }
-    if (source_ == Source::handler && bytes.size() > announced_bytes_ - plain_bytes_) {
-        cut(response, "more is written than content_length announced");
-        return {};
-    }
-    if (slice_bytes_ == 0) {
-        if (source_ == Source::handler) {
-            const std::string_view slice = bytes.substr(0, kEncodeStepBytes);
-            if (slice.empty()) {
-                return {};
-            }
-            open_slice(slice, slice.size() == bytes.size() ? Flush::flush : Flush::none);
-        } else if (is_drawn()) {
-            return {};
-        } else if (const Read read = next_slice(response); read != Read::slice) {
-            if (read == Read::wait) {
-                return bytes;
-            }
-            cut(response, "the file that is sent has shrunk or cannot be read");
+    if (!delivers()) {
+        if (!slice_.empty() && bytes.data() != slice_.data()) {
+            return bytes;  // another write waits; whoever awaits this one is told
+        }
+        if (bytes.size() > announced_bytes_ - plain_bytes_) {
+            cut(response, "more is written than content_length announced");
             return {};
         }
     }
-    if (!run_slice(response)) {
-        if (failed_) {
-            cut(response, "there is no memory to encode it");
+    if (slice_.empty()) {
+        if (delivers() ? is_drawn() : bytes.empty()) {
             return {};
         }
-        return bytes;
+        switch (next_slice(response, bytes)) {
+            case Outcome::done: break;
+            case Outcome::wait: return bytes;
+            case Outcome::failed: cut(response, "the file that is sent has shrunk or cannot be read"); return {};
+        }
     }
-    const std::size_t done = std::exchange(slice_bytes_, 0);
-    if (source_ == Source::handler) {
-        plain_bytes_ += done;
-        return bytes.substr(done);
+    switch (run_slice(response)) {
+        case Outcome::done: break;
+        case Outcome::wait: return bytes;
+        case Outcome::failed: cut(response, "there is no memory to encode it"); return {};
     }
-    return is_drawn() ? std::string_view() : kRest;
+    const std::size_t done = std::exchange(slice_, {}).size();
+    if (delivers()) {
+        return is_drawn() ? std::string_view() : kRest;
+    }
+    plain_bytes_ += done;
+    return bytes.substr(done);
 }
 
 void ResponseEncoding::open_slice(std::string_view bytes, Flush flush) {
-    slice_begin_ = bytes.data();
-    slice_bytes_ = bytes.size();
-    slice_left_ = bytes;
+    slice_ = slice_left_ = bytes;
     slice_flush_ = flush;
     slice_open_ = true;
 }
 
-// True when all of the slice is encoded and all that came of it has found room.
-bool ResponseEncoding::run_slice(Response& response) {
+// Done when all of the slice is encoded and all that came of it has found room.
+ResponseEncoding::Outcome ResponseEncoding::run_slice(Response& response) {
     for (;;) {
-        if (!drain(response)) {
-            return false;
+        const std::size_t written = response.exchange_.write_piece(piece_);
+        response.body_bytes_ += written;
+        piece_.remove_prefix(written);
+        if (!piece_.empty()) {
+            return Outcome::wait;
         }
         if (!slice_open_) {
-            return true;
+            return Outcome::done;
         }
         const CodingStep step = encoder_->step(slice_left_, slice_flush_, memory_.get(), kPieceBytes);
-        piece_begin_ = 0;
-        piece_end_ = step.produced;
+        piece_ = {memory_.get(), step.produced};
         slice_open_ = step.state == CodingStep::State::more;
-        failed_ = !slice_open_ && step.state != CodingStep::State::done;
-        if (failed_) {
-            return false;
+        if (!slice_open_ && step.state != CodingStep::State::done) {
+            return Outcome::failed;
         }
     }
-}
-
-bool ResponseEncoding::drain(Response& response) {
-    if (piece_begin_ == piece_end_) {
-        return true;
-    }
-    const std::string_view piece(memory_.get() + piece_begin_, piece_end_ - piece_begin_);
-    const std::size_t written = response.exchange_.write_piece(piece);
-    response.body_bytes_ += written;
-    piece_begin_ += written;
-    return piece_begin_ == piece_end_;
 }
 
 // Every write of the handler was flushed, so this is what ends a coding: a few bytes, for which no room is waited.
 bool ResponseEncoding::finish(Response& response) {
-    if (response.body_dropped_) {
-        return true;
+    if (encoder_ == nullptr) {
+        return true;  // HEAD, or the client has gone
     }
     if (delivers()) {
         if (!is_drawn()) {

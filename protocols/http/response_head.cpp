@@ -90,11 +90,8 @@ static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
 }  // namespace
 
 std::uint64_t ResponseBody::size() const {
-    switch (kind) {
-        case Kind::owned: return owned->size();
-        case Kind::file: return file.size;
-        case Kind::parts: break;
-        default: return bytes.size();
+    if (kind != Kind::parts) {
+        return kind == Kind::file ? file.size : in_memory().size();
     }
     std::uint64_t size = 0;
     for (const FilePart& part : parts) {
@@ -130,9 +127,9 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
                     const ResponseFraming& framing, const ResponseBody& body) {
     const ResponseHeadWriter writer(response, framing);
     const bool with_body = may_have_body(response.status()) && !framing.head_only && body.size() > 0;
-    const std::string_view bytes = body.kind == ResponseBody::Kind::owned ? std::string_view(*body.owned) : body.bytes;
+    const std::string_view bytes = body.in_memory();
     const std::size_t head_bound = writer.size_bound();
-    const bool behind_head = with_body && body.kind < ResponseBody::Kind::file && bytes.size() <= kCopyBodyLimitBytes &&
+    const bool behind_head = with_body && body.is_in_memory() && bytes.size() <= kCopyBodyLimitBytes &&
                              head_bound + bytes.size() <= OutputQueue::kMaxReserveBytes;
     const std::size_t reserve = head_bound + (behind_head ? bytes.size() : 0);
     const std::span<char> room = output.try_reserve(blocks, reserve);

@@ -33,7 +33,7 @@ using PathBuffer = std::array<char, kPathLimitBytes>;
 std::string_view suffix_of(ContentCoding coding);
 bool write_path(std::string_view name, std::string_view more, PathBuffer* path);
 void redirect_to_directory(const Request& request, Response& response);
-Reactor& current_reactor();
+Reactor& reactor_of_this_thread();
 
 }  // namespace
 
@@ -70,7 +70,7 @@ FileCacheLimits StaticSite::cache_limits(const Reactor& reactor) const {
 // ---- SiteRequest
 
 SiteRequest::SiteRequest(const StaticSite& site, const Request& request, Response& response, std::vector<FileReference> known)
-    : site_(site), options_(site.options()), reactor_(current_reactor()), local_(site.local(reactor_)), request_(request),
+    : site_(site), options_(site.options()), reactor_(reactor_of_this_thread()), local_(site.local(reactor_)), request_(request),
       response_(response), known_(std::move(known)) {}
 
 void SiteRequest::serve() {
@@ -234,28 +234,29 @@ const FileDescription& SiteRequest::description_of(FileSnapshot& file) const {
 }
 
 bool SiteRequest::take_precompressed(FileReference* file, ContentCoding* coding) {
-    std::array<ContentCoding, 3> codings{ContentCoding::brotli, ContentCoding::zstd, ContentCoding::gzip};
-    std::size_t offered = codings.size();
+    constexpr std::array kSiblings{ContentCoding::brotli, ContentCoding::zstd, ContentCoding::gzip};
     std::string memory;
     const std::string_view accepted = joined_field(request_, HeaderName::accept_encoding, &memory);
-    while (offered > 0) {
-        const auto chosen = choose_content_coding(accepted, {codings.data(), offered}).value_or(ContentCoding::identity);
-        PathBuffer sibling;  // left as it is until written
-        if (chosen == ContentCoding::identity || !write_path((*file)->path(), suffix_of(chosen), &sibling)) {
-            break;
-        }
-        FileReference encoded = find(sibling.data());
-        if (!encoded) {
+    bool waits = false;
+    const auto try_sibling = [&](ContentCoding chosen) {
+        PathBuffer path;  // left as it is until written
+        if (!write_path((*file)->path(), suffix_of(chosen), &path)) {
             return false;
         }
-        if (encoded->is_file() && encoded->info().modified_ns >= (*file)->info().modified_ns) {
-            *file = std::move(encoded);
-            *coding = chosen;
-            break;
+        FileReference encoded = find(path.data());
+        waits = !encoded;
+        if (waits) {
+            return true;
         }
-        offered = static_cast<std::size_t>(std::remove(codings.data(), codings.data() + offered, chosen) - codings.data());
-    }
-    return true;
+        if (!encoded->is_file() || encoded->info().modified_ns < (*file)->info().modified_ns) {
+            return false;
+        }
+        *file = std::move(encoded);
+        *coding = chosen;
+        return true;
+    };
+    (void)use_best_coding(accepted, kSiblings, try_sibling);
+    return !waits;
 }
 
 void SiteRequest::answer_missing(int error, std::string_view name) {
@@ -318,7 +319,7 @@ void redirect_to_directory(const Request& request, Response& response) {
     response.status(301).header("Location", location).send_empty();
 }
 
-Reactor& current_reactor() {
+Reactor& reactor_of_this_thread() {
     Reactor* const reactor = Reactor::current();
     ensure(reactor != nullptr, "static files are asked for off a reactor's thread");
     return *reactor;

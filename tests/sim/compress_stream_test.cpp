@@ -447,4 +447,51 @@ TEST_CASE("a second body behind a whole one is refused, and the whole one arrive
     check_let_go(engine, peer);
 }
 
+TEST_CASE("what a parked task's locals write and end when they are destroyed leads to nothing") {
+    struct Writer {
+        Response& response;
+        ~Writer() {
+            response.write("the end", [] {});
+            response.end();
+        }
+    };
+    struct Ender {
+        Response& response;
+        ~Ender() { response.end(); }
+    };
+    Router router = compressing();
+    router.get("/written", [](Request&, Response& response) -> Task<void> {
+        const Writer writer{response};
+        co_await response.write(text_body(5'000));
+        co_await offload([] {});
+    });
+    router.get("/ended", [](Request&, Response& response) -> Task<void> {
+        const Ender ender{response};
+        co_await response.write(text_body(5'000));
+        co_await offload([] {});
+    });
+    router.get("/sent", [](Request&, Response& response) -> Task<void> {
+        const Ender ender{response};
+        response.send(std::string(large_body()));
+        co_await offload([] {});
+    });
+    Engine engine(router);
+    for (const std::string_view path : {"/written", "/ended", "/sent"}) {
+        CAPTURE(path);
+        sim::Peer peer = engine.world.connect(kPort);
+        peer.set_receive_window(kWindow);
+        peer.send(get(path, accepting("gzip")));
+        engine.server.settle();
+        CHECK(engine.server.reactor().encoder_memory_bytes() > 0);
+        peer.reset();
+        engine.server.settle();
+        CHECK(engine.server.reactor().counters().tasks_parked.get() == 1);
+        CHECK(engine.server.reactor().encoder_memory_bytes() == 0);
+        CHECK(engine.server.offload.run_one());
+        engine.server.settle();
+        CHECK(engine.server.reactor().counters().tasks_parked.get() == 0);
+        check_let_go(engine, peer);
+    }
+}
+
 }  // namespace penstock::test

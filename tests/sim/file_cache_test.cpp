@@ -339,6 +339,21 @@ TEST_CASE("while slow readers hold all of it, an eighth more is for what is aske
     CHECK(kept.world.calls(sim::Call::open_file) == 0);
 }
 
+TEST_CASE("what was found last stays when slow readers come to hold all of the bytes") {
+    Cache kept({.entries = 1'000, .descriptors = 100, .bytes = 80'000, .content_bytes = 2'000, .time_to_live_ms = 1'000});
+    std::vector<FileReference> readers;
+    for (int i = 0; i < 60; ++i) {
+        CAPTURE(i);
+        const std::string name = "file" + std::to_string(i);
+        kept.world.add_file("/www/" + name, std::string(2'000, 'x'));
+        readers.push_back(kept.cache->find(name.c_str()));
+        kept.world.reset_calls();
+        CHECK(kept.cache->find(name.c_str())->is_file());
+        CHECK(kept.world.calls(sim::Call::open_file) == 0);
+    }
+    CHECK(readers.back()->content().data() == nullptr);
+}
+
 TEST_CASE("no more than a quarter of the descriptors that the process may have is kept open, over all reactors") {
     Site site;
     site.world.set_descriptor_limit(40);
