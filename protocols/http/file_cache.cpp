@@ -31,7 +31,7 @@ FileSnapshot::FileSnapshot(FileCache& cache, std::string_view path, LoadedFile&&
     : cache_(cache), path_(path), loaded_(std::move(loaded)) {}
 
 std::uint64_t FileSnapshot::memory_bytes() const {
-    return sizeof(FileSnapshot) + 2 * sizeof(FileDescription) + kTableBytes + path_.capacity() + content().size();
+    return sizeof(FileSnapshot) + sizeof(FileDescription) + kTableBytes + path_.capacity() + content().size();
 }
 
 void FileReference::release(void* file) {

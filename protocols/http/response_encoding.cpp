@@ -70,8 +70,7 @@ bool ResponseEncoding::take_over(Response& response, ResponseBody* body) {
         return false;
     }
     const bool is_small = body->is_in_memory() ? size <= kEncodeAtOnceLimitBytes : fits_one_step(*body);
-    if (is_small) {
-        encode_at_once(response, body);
+    if (is_small && encode_at_once(response, body)) {
         return false;
     }
     return body->kind != ResponseBody::Kind::parts && deliver(response, body);
@@ -203,7 +202,8 @@ bool ResponseEncoding::make_encoder(ContentCoding coding, std::size_t more_bytes
     return false;
 }
 
-void ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
+// False when it is a file that cannot be read at once: piece by piece its disk is waited for.
+bool ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
     std::array<char, kEncodeStepBytes> buffer;  // left as it is until read into
     std::string_view plain = body->in_memory();
     if (body->kind == ResponseBody::Kind::file) {
@@ -211,7 +211,7 @@ void ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
         const IoResult read = platform::read_file(body->file.fd, body->file.offset, std::as_writable_bytes(bytes),
                                                   platform::DiskWait::never);
         if (!read.ok() || static_cast<std::size_t>(read.count) != bytes.size()) {
-            return;  // the disk would have to be waited for; or sending it will tell what is the matter
+            return false;
         }
         plain = {bytes.data(), bytes.size()};
     }
@@ -222,12 +222,13 @@ void ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
         return find_encoded(coding, plain, &encoded);
     });
     if (!found || encoded.empty()) {
-        return;
+        return true;
     }
     describe(response, used);
     body->drop();
     *body = encoded.data() == text_.data() ? ResponseBody{.kind = ResponseBody::Kind::owned, .owned = &text_}
                                            : ResponseBody{.kind = ResponseBody::Kind::copied, .bytes = encoded};
+    return true;
 }
 
 // Empty when the body gets no smaller. False when there is no memory for an encoder.

@@ -68,7 +68,7 @@ private:
     [[nodiscard]] bool start_encoder(Response& response, std::size_t more_bytes);
     [[nodiscard]] bool make_encoder(ContentCoding coding, std::size_t more_bytes);
 
-    void encode_at_once(Response& response, ResponseBody* body);
+    [[nodiscard]] bool encode_at_once(Response& response, ResponseBody* body);
     [[nodiscard]] bool find_encoded(ContentCoding coding, std::string_view plain, std::string_view* encoded);
     [[nodiscard]] CompressCache* cache() const;
 
