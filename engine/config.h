@@ -151,6 +151,9 @@ inline constexpr std::size_t kEncodeStepBytes = 16 << 10;
 // Bytes that the decoder of one request's body gives in one turn to a handler that reads on and on: a few milliseconds, for
 // which 16 KiB of input can be enough.
 inline constexpr std::size_t kDecodedBytesPerTurn = 1 << 20;
+// Requests sent ahead have to do with as much for all of them together, after which the next one waits for the next turn. There
+// a byte that is compressed counts for so many that are decoded, about what it takes longer: 64 KiB are a turn's worth.
+inline constexpr std::size_t kEncodingCost = 16;
 // Ranges that one request may ask of a file; with more, the field is ignored and the file sent whole. Players and those who
 // resume a download ask for one, readers of PDF files for a handful; hundreds are an attack (RFC 9110 §17.15). The work of
 // merging grows with the square.

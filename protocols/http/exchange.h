@@ -104,8 +104,10 @@ public:
     void forget_body_reader();
     [[nodiscard]] bool waits_for_body() const;
     void resume_body_reader();
-    // From here on the peer's time for the body runs.
+    // From here on the peer's time for the body runs, unless it is not the peer that is waited for.
     void begin_body_wait();
+    // It is the peer again.
+    void go_on_with_body_wait();
     void end_body_wait();
     // The body cannot be had: the status to refuse with, or 0.
     [[nodiscard]] unsigned body_error() const { return body_error_; }
@@ -228,6 +230,7 @@ private:
     [[nodiscard]] bool make_decoder();
     [[nodiscard]] bool charge_decoder(std::size_t more_bytes);
     void stop_decoding();
+    void release_decoder();
     void release_decoding();
     [[nodiscard]] unsigned move_body_to_heap(std::size_t capacity);
     [[nodiscard]] unsigned grow_body(std::size_t wanted);

@@ -55,6 +55,13 @@ bool Exchange::charge_decoder(std::size_t more_bytes) {
     return true;
 }
 
+// A handler may take its time, and a client's window 16 MiB: nothing of it is kept beyond the body's end.
+void Exchange::release_decoder() {
+    decoding_->decoder.reset();
+    decoding_->piece.reset();
+    http_.reactor().return_body_memory(std::exchange(decoding_->charged_bytes, 0));
+}
+
 void Exchange::release_decoding() {
     if (decoding_ != nullptr) {
         http_.reactor().return_body_memory(decoding_->charged_bytes);
@@ -81,6 +88,7 @@ unsigned Exchange::decode_arrived(std::string_view bytes) {
     unsigned status = 0;
     auto sink = [&](std::string_view piece) {
         const std::size_t before = request_.body_.size();
+        http_.count_coding(piece.size());
         status = grow_body(before + piece.size());
         if (status != 0) {
             return false;
@@ -97,8 +105,12 @@ unsigned Exchange::decode_arrived(std::string_view bytes) {
 
 // A body of no bytes at all is none, and nothing is wrong with it.
 unsigned Exchange::finish_decoding() {
-    const bool is_whole = !decodes_as_it_comes() || decoding_->decoder == nullptr || decoding_->decoder->finish();
-    return is_whole ? 0 : decoding_->decoder->error_status();
+    if (!decodes_as_it_comes() || decoding_->decoder == nullptr) {
+        return 0;
+    }
+    const unsigned status = decoding_->decoder->finish() ? 0 : decoding_->decoder->error_status();
+    release_decoder();
+    return status;
 }
 
 // ---- Piece by piece ------------------------------------------------------------------------------------
@@ -127,6 +139,7 @@ Exchange::BodyStep Exchange::next_decoded_piece() {
             const bool is_whole = decoding.decoder == nullptr || decoding.decoder->finish();
             body_error_ = static_cast<std::uint16_t>(is_whole ? 0 : decoding.decoder->error_status());
             decoding.over = is_whole;
+            release_decoder();
         }
     }
     return body_error_ != 0 ? BodyStep::wait : BodyStep::end;
@@ -150,6 +163,7 @@ unsigned Exchange::decode_piece() {
         return 503;
     }
     decoding.turn_bytes += step.produced;
+    http_.count_coding(step.produced);
     request_.body_ = {decoding.piece.get(), step.produced};
     return 0;
 }

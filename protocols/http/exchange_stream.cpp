@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "penstock/engine/connection.h"
 #include "penstock/engine/reactor.h"
@@ -66,7 +67,13 @@ void Exchange::wait_for_body(std::coroutine_handle<> reader) {
 
 void Exchange::begin_body_wait() {
     body_wait_begin_ms_ = http_.reactor().now_ms();
-    body_time_runs_ = true;
+    body_time_runs_ = !waits_for_turn();
+}
+
+void Exchange::go_on_with_body_wait() {
+    if (!body_time_runs_) {
+        begin_body_wait();
+    }
 }
 
 void Exchange::resume_body_reader() {
@@ -81,8 +88,9 @@ void Exchange::resume_body_reader() {
 }
 
 void Exchange::end_body_wait() {
-    body_waited_ms_ += http_.reactor().now_ms() - body_wait_begin_ms_;
-    body_time_runs_ = false;
+    if (std::exchange(body_time_runs_, false)) {
+        body_waited_ms_ += http_.reactor().now_ms() - body_wait_begin_ms_;
+    }
 }
 
 void Exchange::forget_body_reader() {

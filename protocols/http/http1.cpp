@@ -16,6 +16,7 @@ Http1::Http1(Reactor& reactor, std::shared_ptr<const RouteTable> routes)
 
 void Http1::on_input(Connection& connection) {
     in_input_ = &connection;
+    coded_bytes_ = 0;
     take_up_requests(connection);
     in_input_ = nullptr;
     if (connection.is_open()) {
@@ -39,7 +40,7 @@ void Http1::take_up_requests(Connection& connection) {
                 connection.want_room();
                 break;
             }
-            if (requests == kRequestsPerTurn) {
+            if (requests == kRequestsPerTurn || coded_bytes_ >= kDecodedBytesPerTurn) {
                 connection.resume_reading();  // by the ready list: others have waited for long enough
                 break;
             }

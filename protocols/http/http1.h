@@ -53,6 +53,8 @@ public:
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
     // A handler waits for more of its request's body.
     void body_wanted(Exchange& exchange);
+    // So many bytes were decoded, or worth as much: what is left of the turn may go to others.
+    void count_coding(std::size_t decoded_bytes) { coded_bytes_ += decoded_bytes; }
     // Nothing of the request is waited for any longer.
     void stop_arriving(Exchange& exchange);
     [[nodiscard]] bool output_is_full(Connection& connection) const;
@@ -121,6 +123,7 @@ private:
     const std::shared_ptr<const RouteTable> routes_;
     const Connection* in_input_ = nullptr;  // whose on_input runs
     bool in_flush_ = false;                 // a writer is fed from within a flush
+    std::uint64_t coded_bytes_ = 0;         // by the requests that on_input has taken up
     Exchange* arriving_first_ = nullptr;
     Exchange* arriving_last_ = nullptr;
 };

@@ -39,6 +39,8 @@ void Http1::feed_body(Exchange& exchange) {
         exchange.connection()->resume_reading();
     } else if (exchange.connection()->input_ended()) {
         end_early(exchange, 0);  // half a body, and no more will come
+    } else {
+        exchange.go_on_with_body_wait();
     }
 }
 

@@ -64,7 +64,21 @@ void ResponseEncoding::release() {
 
 // ---- Deciding ------------------------------------------------------------------------------------------
 
+// Without memory it is 500 instead: the fields may say already what does not come to pass. With the head gone the body is ours,
+// and whoever caught what the handler threw cuts it.
 bool ResponseEncoding::take_over(Response& response, ResponseBody* body) {
+    try {
+        return try_take_over(response, body);
+    } catch (const std::bad_alloc&) {
+        if (response.streaming()) {
+            throw;
+        }
+        response.failed_ = true;
+        return false;
+    }
+}
+
+bool ResponseEncoding::try_take_over(Response& response, ResponseBody* body) {
     const std::uint64_t size = body->size();
     if (!response.exchange_.is_connected() || !judge(response, size)) {
         return false;
@@ -167,7 +181,7 @@ void ResponseEncoding::describe(Response& response, ContentCoding coding) const 
 
 void ResponseEncoding::weaken_tag(Response& response) {
     const std::string_view tag = response.header("ETag");
-    if (tag.data() != nullptr && !tag.starts_with(kWeak)) {
+    if (!tag.empty() && !tag.starts_with(kWeak)) {
         response.header("ETag", std::string(kWeak).append(tag));
     }
 }
@@ -219,7 +233,7 @@ bool ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
     ContentCoding used = ContentCoding::identity;
     const bool found = choose(response, [&](ContentCoding coding) {
         used = coding;
-        return find_encoded(coding, plain, &encoded);
+        return find_encoded(response, coding, plain, &encoded);
     });
     if (!found || encoded.empty()) {
         return true;
@@ -232,7 +246,7 @@ bool ResponseEncoding::encode_at_once(Response& response, ResponseBody* body) {
 }
 
 // Empty when the body gets no smaller. False when there is no memory for an encoder.
-bool ResponseEncoding::find_encoded(ContentCoding coding, std::string_view plain, std::string_view* encoded) {
+bool ResponseEncoding::find_encoded(Response& response, ContentCoding coding, std::string_view plain, std::string_view* encoded) {
     const int level = policy_->level_of(coding);
     CompressCache* const kept = cache();
     if (kept != nullptr) {
@@ -245,6 +259,7 @@ bool ResponseEncoding::find_encoded(ContentCoding coding, std::string_view plain
     if (!make_encoder(coding, 2 * plain.size())) {
         return false;
     }
+    response.exchange_.http().count_coding(kEncodingCost * plain.size());
     std::string out;
     auto sink = [&out, &plain](std::string_view piece) {
         return out.size() + piece.size() < plain.size() && ByteSink(out)(piece);

@@ -56,6 +56,7 @@ private:
 
     ResponseEncoding(Reactor& reactor, const CompressPolicy& policy) : reactor_(reactor), policy_(&policy) {}
 
+    [[nodiscard]] bool try_take_over(Response& response, ResponseBody* body);
     [[nodiscard]] bool judge(Response& response, std::uint64_t size);
     [[nodiscard]] bool is_encodable(const Response& response, std::uint64_t size) const;
     static void add_vary(Response& response);
@@ -69,7 +70,8 @@ private:
     [[nodiscard]] bool make_encoder(ContentCoding coding, std::size_t more_bytes);
 
     [[nodiscard]] bool encode_at_once(Response& response, ResponseBody* body);
-    [[nodiscard]] bool find_encoded(ContentCoding coding, std::string_view plain, std::string_view* encoded);
+    [[nodiscard]] bool find_encoded(Response& response, ContentCoding coding, std::string_view plain,
+                                    std::string_view* encoded);
     [[nodiscard]] CompressCache* cache() const;
 
     [[nodiscard]] bool deliver(Response& response, ResponseBody* body);

@@ -284,4 +284,42 @@ TEST_CASE("each allocation on the way of a file from a cold disk is refused in t
     CHECK(rounds > 8 * PENSTOCK_COUNT_ALLOCATIONS);
 }
 
+TEST_CASE("each allocation of a response that is compressed is refused in turn: it is whole or not sent, and its body is let go") {
+    constexpr int kMostRounds = 100;
+    static const std::string body(100'000, 'x');
+    static int held = 0;
+    const auto let_go = [](void*) { --held; };
+    for (const std::size_t size : {std::size_t{20'000}, body.size()}) {
+        int rounds = 0;
+        for (bool refused = true; refused && rounds < kMostRounds; ++rounds) {
+            CAPTURE(size);
+            CAPTURE(rounds);
+            Router router;
+            router.use(compress().value());
+            router.get("/", [&](Request&, Response& response) {
+                response.header("Vary", "A-Field-Of-Some-Length").header("ETag", "\"a tag of some length\"");
+                ++held;
+                g_refuse_in = rounds + 1;
+                response.send_kept(std::string_view(body).substr(0, size), nullptr, let_go);
+            });
+            Engine engine(router);
+            sim::Peer peer = engine.world.connect(kPort);
+            peer.send(get("/", "Accept-Encoding: gzip\r\n"));
+            engine.server.settle();
+            refused = g_refuse_in == 0 && PENSTOCK_COUNT_ALLOCATIONS != 0;
+            g_refuse_in = 0;
+            const std::string answer = peer.take_received();
+            CHECK((answer.empty() || status_of(answer) == 200 || status_of(answer) == 500));
+            CHECK(held == 0);
+            held = 0;
+            peer.close();
+            engine.server.settle();
+            engine.server.check_nothing_left();
+            CHECK(engine.server.reactor().encoder_memory_bytes() == 0);
+        }
+        CHECK(rounds < kMostRounds);
+        CHECK(rounds > 2 * PENSTOCK_COUNT_ALLOCATIONS);
+    }
+}
+
 }  // namespace penstock::test
