@@ -85,8 +85,11 @@ class Server:
 
         with (self.folder / "words").open("wb") as words:
             # In a session of its own: Ctrl-C is for us, and we end it.
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=words, stderr=words,
-                                            preexec_fn=settle, start_new_session=True)
+            try:
+                self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=words, stderr=words,
+                                                preexec_fn=settle, start_new_session=True)
+            except OSError as error:
+                raise Failure(f"{self.name}: {command[0]} cannot be started: {error.strerror}") from error
 
     def wait_until_it_listens(self):
         deadline = time.monotonic() + START_LIMIT_S

@@ -16,7 +16,9 @@ std::optional<std::string_view> CompressCache::find(std::string_view body, Conte
         return std::nullopt;
     }
     const Entries::iterator entry = place->second;
-    if (entry->coding != coding || entry->level != level || entry->body != body) {
+    // Of one that gets no smaller the bytes are not kept: to mistake another for it costs no more than to send that as it is.
+    const bool is_left = entry->compressed.empty();
+    if (entry->coding != coding || entry->level != level || (!is_left && entry->body != body)) {
         return std::nullopt;
     }
     entries_.splice(entries_.begin(), entries_, entry);
@@ -24,10 +26,11 @@ std::optional<std::string_view> CompressCache::find(std::string_view body, Conte
 }
 
 void CompressCache::put(std::string_view body, ContentCoding coding, int level, std::string_view compressed) {
+    const Key key = key_of(body, coding, level);
+    body = compressed.empty() ? std::string_view() : body;
     if (body.size() + compressed.size() + kEntryBytes > limit_bytes_) {
         return;
     }
-    const Key key = key_of(body, coding, level);
     if (const auto place = places_.find(key); place != places_.end()) {
         drop(place->second);
     }

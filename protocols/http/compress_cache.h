@@ -1,6 +1,7 @@
 // Internal.
 // Small bodies and what they were compressed to. Bounded: the least recently used go first. Found by a hash of their bytes,
-// which are compared as well, since clients can choose bodies that have the hash of others. One for each reactor and
+// which are compared as well, since clients can choose bodies that have the hash of others. Of those that get no smaller only the
+// hash is kept. One for each reactor and
 // middleware, kept by Reactor::local; that reactor's thread only.
 #pragma once
 

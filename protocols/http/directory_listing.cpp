@@ -62,7 +62,7 @@ std::string make_listing(const ListingPage& page, std::span<DirectoryEntry> entr
     }
     if (!page.complete) {
         html.append("<p>This directory has more entries than the ");
-        html.append(std::to_string(kListingLimit)).append(" that were looked at; the others are not shown.</p>\n");
+        html.append(std::to_string(kListingLimit)).append(" that were looked at, in no order; the others are not shown.</p>\n");
     }
     if (entries.empty()) {
         return html.append("<p>Nothing here.</p>\n");

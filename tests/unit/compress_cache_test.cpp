@@ -28,6 +28,10 @@ TEST_CASE("a body is found by its bytes, its coding and its level") {
     cache.put("body", ContentCoding::gzip, 6, "again");
     CHECK(cache.find("body", ContentCoding::gzip, 6) == "again");
     CHECK(cache.size() == 4);
+    const std::size_t used = cache.used_bytes();
+    cache.put(std::string(90'000, 'n'), ContentCoding::gzip, 6, "");  // gets no smaller: only its hash is kept
+    CHECK(cache.find(std::string(90'000, 'n'), ContentCoding::gzip, 6) == "");
+    CHECK(cache.used_bytes() < used + 1'000);
 }
 
 TEST_CASE("what is kept stays below its limit, whatever is put, and what was used last stays") {

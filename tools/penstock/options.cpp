@@ -43,6 +43,9 @@ constexpr const char* kCommandFooter =
   reactors = 2
   pin = true)";
 
+constexpr const char* kServeFooter = R"(
+  cache-control = "*.css=max-age=5, immutable"   (a line for each rule))";
+
 // Reads every line as an option of the command that was given, so that a file needs no section for it.
 class ConfigurationFile : public CLI::ConfigTOML {
 public:
@@ -114,7 +117,7 @@ void add_commands(CLI::App& program, Options* options) {
     CLI::App& echo = *program.add_subcommand("echo", "Answer every request with its own body");
     for (CLI::App* const command : {&serve, &echo}) {
         command->group("Commands");
-        command->footer(kCommandFooter);
+        command->footer(std::string(kCommandFooter) + (command == &serve ? kServeFooter : ""));
         add_network_options(*command, options);
         add_limit_options(*command, options);
     }
