@@ -141,7 +141,7 @@ inline constexpr std::size_t kFileWarmBytes = 1 << 20;
 // Files that one reactor has read like this at once. More would only make the disk seek, and leave nothing of the pool to others.
 inline constexpr std::uint32_t kFilesWarmedAtOnce = 32;
 // A body up to here is copied behind its head into the output block; a larger one that need not be copied goes as a
-// piece of its own. Copying a page costs about as much as the kernel's handling of a second piece.
+// piece of its own. Measured (perf/run static), copying saves a fiftieth of a request for 1 KB, and nothing for 10 KB.
 inline constexpr std::size_t kCopyBodyLimitBytes = 4 << 10;
 // A body in memory up to here is compressed at once, which lets its length be told and the outcome be kept. At 50 to 100 MB/s
 // that takes about a millisecond, the longest that others should wait for it.
