@@ -240,7 +240,7 @@ bool Connection::write_expired() const {
 }
 
 void Connection::handle_deadline() {
-    if (state_ == ConnectionState::open && (edges_ & kColdFile) != 0) {
+    if (state_ == ConnectionState::open && waits_for_disk()) {
         set_deadline_in(reactor().config().idle_timeout_ms);  // not the peer keeps us waiting, but we the peer
     } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);

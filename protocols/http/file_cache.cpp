@@ -157,6 +157,11 @@ void FileCache::evict(FileSnapshot& file) {
     }
 }
 
+void FileCache::make_way(FileSnapshot& file) {
+    reactor_.count().file_cache_evictions.add();
+    evict(file);
+}
+
 void FileCache::destroy(FileSnapshot& file) {
     count_bytes(0, file.memory_bytes());
     evicted_bytes_ -= file.memory_bytes();
@@ -169,8 +174,7 @@ void FileCache::shrink_to_limits() {
     const std::array<std::size_t, 3> most{limits_.entries, limits_.descriptors, (limits_.entries + std::size_t{1}) / 2};
     for (std::size_t kind = 0; kind < kept_.size(); ++kind) {
         while (kept_[kind].count > most[kind]) {
-            reactor_.count().file_cache_evictions.add();
-            evict(*kept_[kind].last);
+            make_way(*kept_[kind].last);
         }
     }
     // While slow readers hold all of it, an eighth more is for what is asked for now. To evict what they hold frees nothing.
@@ -180,8 +184,7 @@ void FileCache::shrink_to_limits() {
         if (file == nullptr) {
             return;
         }
-        reactor_.count().file_cache_evictions.add();
-        evict(*file);
+        make_way(*file);
     }
 }
 
@@ -189,8 +192,7 @@ bool FileCache::close_spare_files() {
     const Kept& open = kept_[static_cast<std::size_t>(FileSnapshot::Kind::descriptor)];
     const bool has_any = open.last != nullptr;
     while (open.last != nullptr) {
-        reactor_.count().file_cache_evictions.add();
-        evict(*open.last);
+        make_way(*open.last);
     }
     return has_any;
 }

@@ -153,6 +153,8 @@ private:
     void touch(FileSnapshot& file);
     void keep(FileSnapshot& file);
     void evict(FileSnapshot& file);
+    // The same for want of room.
+    void make_way(FileSnapshot& file);
     void shrink_to_limits();
     [[nodiscard]] FileSnapshot* least_recently_used() const;
     [[nodiscard]] Kept& kept_like(const FileSnapshot& file) { return kept_[static_cast<std::size_t>(file.kind())]; }

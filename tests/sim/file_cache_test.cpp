@@ -4,59 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "engine_fixture.h"
+#include "cached_site.h"
 #include "penstock/protocols/http/file_cache.h"
-#include "penstock/protocols/http/static_files.h"
 
 namespace penstock::test {
 
 namespace {
 
-constexpr std::uint32_t kTimeToLiveMs = 500;
-
-struct Site {
-    sim::World world;
-    std::unique_ptr<ReactorUnderTest> server;
-
-    explicit Site(StaticFileOptions options = {}) {
-        for (const char* const name : {"a", "b", "c", "d"}) {
-            add(name, std::string(name) + " one");
-        }
-        add("large", std::string(kCachedFileLimitBytes + 1, 'l'));
-        options.cache.time_to_live_ms = kTimeToLiveMs;
-        const Result<PlainHandler> handler = static_files("/www", options);
-        REQUIRE_MESSAGE(handler.ok(), handler.error().message);
-        Router router;
-        router.get("/*path", handler.value());
-        server = std::make_unique<ReactorUnderTest>(world, router);
-        REQUIRE(server->start());
-        server->settle();
-        world.reset_calls();
-    }
-    ~Site() {
-        server->check_nothing_left();
-        server->destroy();
-        CHECK(world.bad_descriptor_calls() == 0);
-    }
-
-    void add(const std::string& name, std::string content) {
-        const std::string path = "/www/" + name;
-        world.add_file(path, std::move(content));
-        world.set_modified_ns(path, (sim::World::kStartWallSeconds - 1'000) * 1'000'000'000);  // long ago
-    }
-    Reply get(const std::string& name, const std::string& fields = "") {
-        sim::Peer peer = world.connect(kPort);
-        peer.send(test::get("/" + name, fields));
-        server->settle_offloads();
-        const std::vector<Reply> replies = replies_in(peer.take_received());
-        peer.close();
-        server->settle();
-        REQUIRE(replies.size() == 1);
-        return replies.front();
-    }
-    [[nodiscard]] std::uint64_t opens() const { return world.calls(sim::Call::open_file); }
-    [[nodiscard]] const ReactorCounters& counters() const { return server->reactor().counters(); }
-};
+using Site = CachedSite;
 
 // A cache without requests, below "/www".
 struct Cache {
