@@ -173,8 +173,10 @@ class Chromium:
         return self.errors.read_text(errors="replace")[-LAST_WORDS:]
 
     def evaluate(self, expression):
-        """What a script in the page comes to."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, userGesture=True)
+        """What a script in the page comes to; a promise, what it resolves to."""
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")

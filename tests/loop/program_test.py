@@ -19,11 +19,13 @@ import tempfile
 import time
 import unittest
 
+sys.dont_write_bytecode = True
+from _devtools import BROWSER, Chromium
+
 PROGRAM = os.environ.get("PENSTOCK_PROGRAM", "")
 SOURCE = pathlib.Path(os.environ.get("PENSTOCK_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 SITE = SOURCE / "docs/examples/site"
 LIMIT_S = 30  # far beyond what anything here needs, sanitizers included
-BROWSER_LIMIT_S = 120
 VERSION = r"penstock \d+\.\d+\.\d+"
 
 
@@ -441,27 +443,22 @@ class Ending(WithDirectory):
             self.assertEqual(program.process.wait(LIMIT_S), 0)
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# Resolves when the page's script has left its outcome on the root element, and gives the document as it is then.
+OUTCOME = """new Promise(resolve => {
+    const root = document.documentElement;
+    const look = () => 'failed' in root.dataset && resolve(root.outerHTML);
+    new MutationObserver(look).observe(root, {attributes: true});
+    look();
+})"""
 
 
 @unittest.skipUnless(BROWSER, "there is no Chromium here")
 class Browser(WithDirectory):
     def look_at(self, program):
         """The page's document after its scripts have run."""
-        command = [BROWSER, "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                   f"--user-data-dir={self.directory}/profile", "--virtual-time-budget=20000", "--dump-dom"]
-        if os.geteuid() == 0:
-            command.append("--no-sandbox")  # it refuses to run as root with it
-        command.append(f"http://127.0.0.1:{program.port}/")
-        browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.DEVNULL, start_new_session=True)
-        try:
-            return browser.communicate(timeout=BROWSER_LIMIT_S)[0].decode()
-        finally:
-            # Its helpers too: they are in the session that began with it.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(browser.pid, signal.SIGKILL)
-            browser.wait(LIMIT_S)
+        with Chromium(self.directory / "profile") as browser:
+            browser.navigate(f"http://127.0.0.1:{program.port}/")
+            return browser.evaluate(OUTCOME)
 
     def test_the_sample_site_works(self):
         with serve(SITE) as program:
