@@ -4,10 +4,10 @@ import argparse
 import signal
 import sys
 
-from . import static
+from . import budget, static
 from .tools import Failure
 
-SUBCOMMANDS = (static,)
+SUBCOMMANDS = (budget, static)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-PACKAGES = {"nginx": "nginx", "strace": "strace", "wrk": "wrk"}
+PACKAGES = {"git": "git", "nginx": "nginx", "strace": "strace", "valgrind": "valgrind", "wrk": "wrk"}
 
 
 class Failure(Exception):

@@ -1,0 +1,306 @@
+"""`perf/run budget`: instructions and system calls per request, which repeat exactly on one machine with one set of packages.
+
+Counted twice for each scenario, of few requests and of more: the difference has neither start nor end in it. `--against`
+builds another commit beside this tree and fails when a count has grown by more than two hundredths and no commit from there
+to here says why, on a line of its own: "Budget: plaintext, json: what the requests get for it".
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+
+from . import report, tools
+from .calls import parse_summary
+from .tools import Failure
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT_S = 300  # for anything that is started here; building another commit takes the longest
+FEW, MORE = 320, 960  # requests; multiples of the depth to which they are pipelined
+GROWTH_LIMIT = 0.02
+# Of one call more or less, and of what the clock brings in between: a date is written once a second.
+SMALLEST_GROWTH = {"simulated": 5, "served": 25, "calls": 0.05}
+UNITS = {"simulated": "instructions, simulated", "served": "instructions, loopback", "calls": "system calls"}
+PROGRAMS = ("penstock_budget_simulated", "penstock_budget_served")
+PIECE_BYTES = 1 << 20
+POLL_S = 0.01
+
+
+def add_command(commands):
+    command = commands.add_parser("budget", help="instructions and system calls per request",
+                                  description=__doc__.replace("`", ""), formatter_class=argparse.RawTextHelpFormatter)
+    command.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+                         help="the folder of a release build (%(default)s)")
+    command.add_argument("--only", type=lambda text: text.split(","), help="scenarios, for example plaintext,json (all)")
+    command.add_argument("--against", metavar="COMMIT", help="count that commit too, and judge the growth since")
+    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the counts there")
+    command.set_defaults(run=run)
+
+
+def run(options):
+    found = tools.find("valgrind", "strace", *["git"] * bool(options.against))
+    counts = count_all(options.build, options.only, found)
+    before, excused = None, {}
+    if options.against:
+        before = count_commit(options.against, options.build, options.only, found)
+        excused = excuses(found["git"], options.against)
+    print(table_of(counts, before))
+    if options.json:
+        options.json.write_text(json.dumps({"counts": counts, "before": before}, indent=1) + "\n")
+    return judge(counts, before, excused) if options.against else 0
+
+
+# ---- Counting
+
+
+def count_all(build, only, found):
+    """For each scenario's name, what was counted by kind; None for what cannot be."""
+    simulated, served = (build / "perf" / name for name in PROGRAMS)
+    for program in (simulated, served):
+        if not program.is_file():
+            raise Failure(f"{program} does not exist; cmake --preset release && cmake --build --preset release")
+    scenarios = json.loads(call([simulated], "the list of scenarios"))
+    if only is not None:
+        if unknown := set(only) - {scenario["name"] for scenario in scenarios}:
+            raise Failure(f"{sorted(unknown)[0]} is not one of {', '.join(one['name'] for one in scenarios)}")
+        scenarios = [scenario for scenario in scenarios if scenario["name"] in only]
+    with tempfile.TemporaryDirectory(prefix="penstock-budget-") as folder:
+        site = pathlib.Path(folder) / "site"
+        site.mkdir()
+        for scenario in scenarios:
+            if scenario["has_file"]:
+                (site / scenario["request"].split()[1].rpartition("/")[2]).write_bytes(b"x" * scenario["body_bytes"])
+        counter = Counter(pathlib.Path(folder), simulated, served, site, found)
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
+            counted = {
+                (scenario["name"], kind): workers.submit(counter.count, kind, scenario)
+                for scenario in scenarios for kind in UNITS
+            }
+            return {scenario["name"]: {kind: counted[scenario["name"], kind].result() for kind in UNITS}
+                    for scenario in scenarios}
+
+
+@dataclass(frozen=True)
+class Counter:
+    folder: pathlib.Path
+    simulated: pathlib.Path
+    served: pathlib.Path
+    site: pathlib.Path
+    found: dict
+
+    def count(self, kind, scenario):
+        if kind == "served" and scenario["has_file"]:
+            return None  # valgrind does not know openat2, without which no file is opened
+        if kind != "simulated" and scenario["closes"]:
+            return None  # whether a request is there when its connection is accepted is a race, and costs calls
+        few, more = (getattr(self, kind + "_in_all")(scenario, requests) for requests in (FEW, MORE))
+        return (more - few) / (MORE - FEW)
+
+    def simulated_in_all(self, scenario, requests):
+        """Of what a reactor does in its turns, less what the simulated kernel does for it."""
+        output = self.new_file()
+        call(self.callgrind(output) + ["--toggle-collect=penstock::Reactor::run_turn(int)",
+                                       "--toggle-collect=penstock::platform::*",
+                                       self.simulated, scenario["name"], str(requests)], scenario["name"])
+        return instructions_in(output)
+
+    def served_in_all(self, scenario, requests):
+        output = self.new_file()
+        self.serve([*self.callgrind(output), self.served], scenario, requests)
+        return instructions_in(output)
+
+    def calls_in_all(self, scenario, requests):
+        output = self.new_file()
+        self.serve([self.found["strace"], "-D", "-f", "-c", "-o", output, self.served, self.site], scenario, requests)
+        # By -D the server, and not strace, is the child that is waited for: the summary comes soon after.
+        deadline = time.monotonic() + LIMIT_S
+        while not re.search(r"^100\.00 .* total$", output.read_text(), re.M):
+            if time.monotonic() > deadline:
+                raise Failure("strace writes no summary")
+            time.sleep(POLL_S)
+        return sum(parse_summary(output.read_text()).values())
+
+    def callgrind(self, output):
+        return [self.found["valgrind"], "--tool=callgrind", "--quiet", f"--callgrind-out-file={output}"]
+
+    def new_file(self):
+        return pathlib.Path(tempfile.mkstemp(dir=self.folder)[1])
+
+    @staticmethod
+    def serve(command, scenario, requests):
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              start_new_session=True) as server:
+            try:
+                line = server.stdout.readline()
+                if not line.strip().isdigit():
+                    raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip()}")
+                Client(int(line), scenario).ask(requests)
+                server.terminate()
+                server.wait(LIMIT_S)
+            except OSError as problem:
+                raise Failure(f"scenario {scenario['name']}: {problem}") from problem
+            finally:
+                if server.poll() is None:
+                    server.kill()
+
+
+class Client:
+    """Asks one after the other, or so many at once as the scenario has it."""
+
+    def __init__(self, port, scenario):
+        self.address = ("127.0.0.1", port)
+        self.scenario = scenario
+        self.request = scenario["request"].encode()
+
+    def ask(self, requests):
+        if self.scenario["closes"]:
+            for _ in range(requests):
+                with self.connect() as connection:
+                    connection.sendall(self.request)
+                    self.read_first(connection)
+                    self.expect(connection.recv(1) == b"", "the connection goes on")
+            return
+        with self.connect() as connection:
+            connection.sendall(self.request)
+            size = self.read_first(connection)
+            depth = self.scenario["depth"]
+            for _ in range(requests // depth):
+                connection.sendall(self.request * depth)
+                self.read(connection, size * depth)
+
+    def connect(self):
+        return socket.create_connection(self.address, LIMIT_S)
+
+    def read_first(self, connection):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            piece = connection.recv(PIECE_BYTES)
+            self.expect(piece, "no answer comes")
+            head += piece
+        size = head.index(b"\r\n\r\n") + 4 + self.scenario["body_bytes"]
+        self.expect(head.startswith(b"HTTP/1.1 200 "), f"it is answered by {head[:40]}")
+        self.expect(len(head) <= size, "its answer is longer than was expected")
+        self.read(connection, size - len(head))
+        return size
+
+    def read(self, connection, size):
+        while size > 0:
+            piece = connection.recv(min(size, PIECE_BYTES))
+            self.expect(piece, "an answer ends too early")
+            size -= len(piece)
+
+    def expect(self, condition, otherwise):
+        if not condition:
+            raise Failure(f"scenario {self.scenario['name']}: {otherwise}")
+
+
+def call(command, about, environment=None):
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                              env=os.environ | (environment or {}))
+    except subprocess.TimeoutExpired as expired:
+        raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
+    if done.returncode != 0:
+        raise Failure(f"{command[0]} ended with {done.returncode}, {about}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def instructions_in(output):
+    """The sum that callgrind writes at the end of its file."""
+    found = re.search(r"^(?:summary|totals): (\d+)$", output.read_text(), re.M)
+    if found is None or int(found.group(1)) == 0:
+        raise Failure(f"callgrind has counted nothing: {output}")
+    return int(found.group(1))
+
+
+# ---- Another commit
+
+
+def count_commit(commit, like, only, found):
+    """Builds it in a folder of its own, as the build `like` was made. Scenarios that it has not are left out."""
+    git = found["git"]
+    name = call([git, "-C", ROOT, "rev-parse", "--short", commit + "^{commit}"], f"there is no commit {commit}").strip()
+    with tempfile.TemporaryDirectory(prefix="penstock-budget-") as folder:
+        tree = pathlib.Path(folder) / name
+        call([git, "clone", "--quiet", "--no-checkout", "--shared", ROOT, tree], "a copy of the sources")
+        call([git, "-C", tree, "checkout", "--quiet", "--detach", name], "a copy of the sources")
+        if not (tree / "perf/budget").is_dir():
+            raise Failure(f"{commit} has no perf/budget to count; give a later commit")
+        (tree / "build").mkdir()
+        if (ROOT / "build/packages").is_dir():
+            shutil.copytree(ROOT / "build/packages", tree / "build/packages", symlinks=True)
+        build = tree / "build/base"
+        # So that what ccache has of this tree serves for the same source there.
+        ccache = {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
+        call(["cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DPENSTOCK_TESTS=OFF", *settings_of(like)],
+             f"configuring {commit}", ccache)
+        call(["cmake", "--build", build, "--target", *PROGRAMS], f"building {commit}", ccache)
+        return count_all(build, only_known(build, only), found)
+
+
+def settings_of(build):
+    """What decides how the compiler is called."""
+    cache = (build / "CMakeCache.txt").read_text()
+    names = "CMAKE_BUILD_TYPE|CMAKE_C(?:XX)?_COMPILER|CMAKE_C(?:XX)?_FLAGS(?:_RELEASE)?|CMAKE_INTERPROCEDURAL_OPTIMIZATION" \
+            "|PENSTOCK_WERROR"
+    return [f"-D{name}={value}" for name, value in re.findall(rf"^({names}):\w+=(.*)$", cache, re.M)]
+
+
+def only_known(build, only):
+    if only is None:
+        return None
+    known = {one["name"] for one in json.loads(call([build / "perf" / PROGRAMS[0]], "the list of scenarios"))}
+    return [name for name in only if name in known]
+
+
+def excuses(git, commit):
+    """Of what the commits since then say: for each scenario that may have grown, why."""
+    found = {}
+    for line in call([git, "-C", ROOT, "log", "--format=%B", f"{commit}..HEAD"], "the commits' messages").splitlines():
+        if match := re.fullmatch(r"Budget: ([\w-]+(?:, [\w-]+)*): (\S.*)", line.strip()):
+            found.update({name: match.group(2) for name in match.group(1).split(", ")})
+    return found
+
+
+def judge(counts, before, excused):
+    failed = False
+    for name, kind, old, new in pairs(counts, before):
+        if new - old <= max(GROWTH_LIMIT * old, SMALLEST_GROWTH[kind]):
+            continue
+        growth = f"{name}: {UNITS[kind]} per request grew from {number(old)} to {number(new)} ({new / old - 1:+.1%})"
+        if name in excused:
+            print(f"{growth}, since: {excused[name]}")
+        else:
+            failed = True
+            print(f'{growth}. Mend it, or say why in the commit message: "Budget: {name}: …"')
+    return 1 if failed else 0
+
+
+def pairs(counts, before):
+    return [(name, kind, before[name][kind], new)
+            for name, kinds in counts.items() if name in before
+            for kind, new in kinds.items() if new is not None and before[name][kind] is not None]
+
+
+def table_of(counts, before):
+    def cell(name, kind):
+        new = counts[name][kind]
+        if new is None:
+            return "–"
+        old = (before or {}).get(name, {}).get(kind)
+        return number(new) if old is None else f"{number(old)} → {number(new)}"
+
+    return report.table(("scenario", *UNITS.values()),
+                        [(name, *(cell(name, kind) for kind in UNITS)) for name in counts], left=("scenario",))
+
+
+def number(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
