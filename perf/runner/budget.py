@@ -63,22 +63,14 @@ def run(options):
 
 def count_all(build, only, found):
     """For each scenario's name, what was counted by kind; None for what cannot be."""
-    simulated, served = (build / "perf" / name for name in PROGRAMS)
-    for program in (simulated, served):
-        if not program.is_file():
-            raise Failure(f"{program} does not exist; cmake --preset release && cmake --build --preset release")
-    scenarios = json.loads(call([simulated], "the list of scenarios"))
+    simulated, served = programs_of(build)
+    scenarios = scenarios_of(simulated)
     if only is not None:
         if unknown := set(only) - {scenario["name"] for scenario in scenarios}:
             raise Failure(f"{sorted(unknown)[0]} is not one of {', '.join(one['name'] for one in scenarios)}")
         scenarios = [scenario for scenario in scenarios if scenario["name"] in only]
     with tempfile.TemporaryDirectory(prefix="penstock-budget-") as folder:
-        site = pathlib.Path(folder) / "site"
-        site.mkdir()
-        for scenario in scenarios:
-            if scenario["has_file"]:
-                (site / scenario["request"].split()[1].rpartition("/")[2]).write_bytes(b"x" * scenario["body_bytes"])
-        counter = Counter(pathlib.Path(folder), simulated, served, site, found)
+        counter = Counter(pathlib.Path(folder), simulated, served, make_site(pathlib.Path(folder), scenarios), found)
         with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as workers:
             counted = {
                 (scenario["name"], kind): workers.submit(counter.count, kind, scenario)
@@ -86,6 +78,27 @@ def count_all(build, only, found):
             }
             return {scenario["name"]: {kind: counted[scenario["name"], kind].result() for kind in UNITS}
                     for scenario in scenarios}
+
+
+def programs_of(build):
+    programs = [build / "perf" / name for name in PROGRAMS]
+    for program in programs:
+        if not program.is_file():
+            raise Failure(f"{program} does not exist; cmake --preset release && cmake --build --preset release")
+    return programs
+
+
+def scenarios_of(simulated):
+    return json.loads(call([simulated], "the list of scenarios"))
+
+
+def make_site(folder, scenarios):
+    site = folder / "site"
+    site.mkdir()
+    for scenario in scenarios:
+        if scenario["has_file"]:
+            (site / scenario["request"].split()[1].rpartition("/")[2]).write_bytes(b"x" * scenario["body_bytes"])
+    return site
 
 
 @dataclass(frozen=True)
@@ -114,12 +127,12 @@ class Counter:
 
     def served_in_all(self, scenario, requests):
         output = self.new_file()
-        self.serve([*self.callgrind(output), self.served], scenario, requests)
+        serve([*self.callgrind(output), self.served], scenario, requests)
         return instructions_in(output)
 
     def calls_in_all(self, scenario, requests):
         output = self.new_file()
-        self.serve([self.found["strace"], "-D", "-f", "-c", "-o", output, self.served, self.site], scenario, requests)
+        serve([self.found["strace"], "-D", "-f", "-c", "-o", output, self.served, self.site], scenario, requests)
         # By -D the server, and not strace, is the child that is waited for: the summary comes soon after.
         deadline = time.monotonic() + LIMIT_S
         while not re.search(r"^100\.00 .* total$", output.read_text(), re.M):
@@ -134,22 +147,23 @@ class Counter:
     def new_file(self):
         return pathlib.Path(tempfile.mkstemp(dir=self.folder)[1])
 
-    @staticmethod
-    def serve(command, scenario, requests):
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              start_new_session=True) as server:
-            try:
-                line = server.stdout.readline()
-                if not line.strip().isdigit():
-                    raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip()}")
-                Client(int(line), scenario).ask(requests)
-                server.terminate()
-                server.wait(LIMIT_S)
-            except OSError as problem:
-                raise Failure(f"scenario {scenario['name']}: {problem}") from problem
-            finally:
-                if server.poll() is None:
-                    server.kill()
+
+def serve(command, scenario, requests):
+    """Starts the server, has it answer so many requests, and ends it."""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          start_new_session=True) as server:
+        try:
+            line = server.stdout.readline()
+            if not line.strip().isdigit():
+                raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip()}")
+            Client(int(line), scenario).ask(requests)
+            server.terminate()
+            server.wait(LIMIT_S)
+        except OSError as problem:
+            raise Failure(f"scenario {scenario['name']}: {problem}") from problem
+        finally:
+            if server.poll() is None:
+                server.kill()
 
 
 class Client:
@@ -257,7 +271,7 @@ def settings_of(build):
 def only_known(build, only):
     if only is None:
         return None
-    known = {one["name"] for one in json.loads(call([build / "perf" / PROGRAMS[0]], "the list of scenarios"))}
+    known = {one["name"] for one in scenarios_of(programs_of(build)[0])}
     return [name for name in only if name in known]
 
 

@@ -4,10 +4,10 @@ import argparse
 import signal
 import sys
 
-from . import budget, static
+from . import budget, static, train
 from .tools import Failure
 
-SUBCOMMANDS = (budget, static)
+SUBCOMMANDS = (budget, static, train)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -26,6 +26,22 @@ if(PENSTOCK_SANITIZE)
     penstock_report(sanitizers "${PENSTOCK_SANITIZE}")
 endif()
 
+# What is recorded lies beside each object, so both steps share one build folder; tools/fast makes them.
+if(PENSTOCK_PROFILE)
+    if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        message(FATAL_ERROR "PENSTOCK_PROFILE is for g++: set CMAKE_CXX_COMPILER=g++ and CMAKE_C_COMPILER=gcc, or leave it out")
+    elseif(PENSTOCK_PROFILE STREQUAL "record")
+        add_compile_options(-fprofile-generate -fprofile-update=prefer-atomic)
+        add_link_options(-fprofile-generate)
+    elseif(PENSTOCK_PROFILE STREQUAL "use")
+        # Most of what is not on the way of a request has never run. It is compiled as without a profile.
+        add_compile_options(-fprofile-use -fprofile-correction -fprofile-partial-training -Wno-missing-profile)
+    else()
+        message(FATAL_ERROR "PENSTOCK_PROFILE is \"${PENSTOCK_PROFILE}\"; it can be empty, record or use")
+    endif()
+    penstock_report(profile "${PENSTOCK_PROFILE}")
+endif()
+
 # For every target of ours, library and executable.
 function(penstock_compile target)
     target_compile_features(${target} PUBLIC cxx_std_20)
