@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "micro/allocations.h"
 #include "penstock/engine/mailbox.h"
 #include "penstock/platform/poller.h"
 
@@ -21,12 +22,14 @@ void mailbox_post_and_run(benchmark::State& state) {
     }
     Mailbox mailbox(256, poller);
     std::size_t sum = 0;
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         for (int i = 0; i < 256; ++i) {
             benchmark::DoNotOptimize(mailbox.try_post(Message([&sum] { ++sum; })));
         }
         mailbox.run(256);
     }
+    allocations.report(state);
     benchmark::DoNotOptimize(sum);
     state.SetItemsProcessed(state.iterations() * 256);
 }
@@ -41,6 +44,7 @@ void mailbox_writers(benchmark::State& state) {
         return;
     }
     Mailbox mailbox(4096, poller);
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         std::int64_t received = 0;
         std::vector<std::thread> threads;
@@ -65,6 +69,7 @@ void mailbox_writers(benchmark::State& state) {
             thread.join();
         }
     }
+    allocations.report(state);
     state.SetItemsProcessed(state.iterations() * writers * kPostsPerWriter);
 }
 BENCHMARK(mailbox_writers)->Arg(1)->Arg(4)->UseRealTime()->Unit(benchmark::kMillisecond);

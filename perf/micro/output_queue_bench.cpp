@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "micro/allocations.h"
 #include "penstock/engine/config.h"
 #include "penstock/engine/output_queue.h"
 
@@ -37,12 +38,14 @@ void write_answer(OutputQueue& queue, BlockPool& pool) {
 void output_queue_answers(benchmark::State& state) {
     BlockPool pool(kIoBlockBytes, 64, 64);
     OutputQueue queue;
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         for (std::int64_t i = 0; i < state.range(0); ++i) {
             write_answer(queue, pool);
         }
         send_all(queue, pool);
     }
+    allocations.report(state);
     state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(output_queue_answers)->Arg(1)->Arg(16)->Arg(512);
@@ -51,11 +54,13 @@ void output_queue_external_body(benchmark::State& state) {
     BlockPool pool(kIoBlockBytes, 64, 64);
     OutputQueue queue;
     const std::string body(100'000, 'b');
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         write_answer(queue, pool);
         benchmark::DoNotOptimize(queue.try_append_external(pool, body, nullptr, nullptr));
         send_all(queue, pool);
     }
+    allocations.report(state);
 }
 BENCHMARK(output_queue_external_body);
 
@@ -63,10 +68,12 @@ void output_queue_copy(benchmark::State& state) {
     BlockPool pool(kIoBlockBytes, 64, 64);
     OutputQueue queue;
     const std::string body(static_cast<std::size_t>(state.range(0)), 'b');
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         benchmark::DoNotOptimize(queue.try_append_copy(pool, body));
         send_all(queue, pool);
     }
+    allocations.report(state);
     state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(output_queue_copy)->Arg(1'000)->Arg(100'000);

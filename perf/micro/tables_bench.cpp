@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "micro/allocations.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace {
@@ -21,12 +22,14 @@ constexpr std::array<std::string_view, 5> kUnknown = {
 
 template <std::size_t count>
 void find_names(benchmark::State& state, const std::array<std::string_view, count>& names) {
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         for (std::string_view name : names) {
             benchmark::DoNotOptimize(name);
             benchmark::DoNotOptimize(find_header_name(name));
         }
     }
+    allocations.report(state);
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(count));
 }
 
@@ -42,19 +45,23 @@ BENCHMARK(header_unknown);
 
 void status_lines(benchmark::State& state) {
     unsigned status = 200;
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         benchmark::DoNotOptimize(status);
         benchmark::DoNotOptimize(status_line(status));
     }
+    allocations.report(state);
 }
 BENCHMARK(status_lines);
 
 void connection_list(benchmark::State& state) {
     std::string_view list = "keep-alive, Upgrade";
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         benchmark::DoNotOptimize(list);
         benchmark::DoNotOptimize(list_has_token(list, "upgrade"));
     }
+    allocations.report(state);
 }
 BENCHMARK(connection_list);
 

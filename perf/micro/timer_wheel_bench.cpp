@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "micro/allocations.h"
 #include "penstock/engine/timer_wheel.h"
 
 namespace penstock {
@@ -24,11 +25,13 @@ void timer_wheel_move_later(benchmark::State& state) {
     TimerWheel wheel(0);
     TimerNode node;
     std::uint32_t deadline = kIdleMs;
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         wheel.schedule(node, deadline);
         deadline = deadline < 2 * kIdleMs ? deadline + 1 : kIdleMs;
         benchmark::DoNotOptimize(node);
     }
+    allocations.report(state);
     wheel.cancel(node);
 }
 BENCHMARK(timer_wheel_move_later);
@@ -37,11 +40,13 @@ void timer_wheel_set_and_cancel(benchmark::State& state) {
     TimerWheel wheel(0);
     std::vector<TimerNode> others = idle_nodes(wheel, 10'000);
     TimerNode node;
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         wheel.schedule(node, kIdleMs);
         wheel.cancel(node);
         benchmark::DoNotOptimize(node);
     }
+    allocations.report(state);
 }
 BENCHMARK(timer_wheel_set_and_cancel);
 
@@ -50,6 +55,7 @@ void timer_wheel_turn(benchmark::State& state) {
     TimerWheel wheel(0);
     std::vector<TimerNode> nodes = idle_nodes(wheel, 10'000);
     std::uint32_t turn = 0;
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         wheel.advance(++turn / 10);
         while (TimerNode* node = wheel.pop_due()) {
@@ -57,6 +63,7 @@ void timer_wheel_turn(benchmark::State& state) {
         }
         benchmark::DoNotOptimize(wheel.next_timeout_ms());
     }
+    allocations.report(state);
 }
 BENCHMARK(timer_wheel_turn);
 
@@ -64,12 +71,14 @@ BENCHMARK(timer_wheel_turn);
 void timer_wheel_expire(benchmark::State& state) {
     TimerWheel wheel(0);
     std::vector<TimerNode> nodes = idle_nodes(wheel, 10'000);
+    const perf::AllocationCounter allocations;
     for (auto step : state) {
         wheel.advance(wheel.now_ms() + kIdleMs + 1000);
         while (TimerNode* node = wheel.pop_due()) {
             wheel.schedule(*node, wheel.now_ms() + kIdleMs);
         }
     }
+    allocations.report(state);
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(nodes.size()));
 }
 BENCHMARK(timer_wheel_expire);
