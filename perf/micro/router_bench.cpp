@@ -14,7 +14,7 @@ namespace {
 
 using namespace penstock;
 
-// Of each number an exact route, one with two parameters and one with a wildcard.
+// Of each number an exact route, one with one parameter, one with two and one with a wildcard.
 std::shared_ptr<const RouteTable> make_table(std::int64_t count) {
     const auto nothing = [](Request&, Response&) {
     };
@@ -22,6 +22,7 @@ std::shared_ptr<const RouteTable> make_table(std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) {
         const std::string number = std::to_string(i);
         router.get("/api/v1/list" + number, nothing);
+        router.get("/api/v1/resource" + number + "/:id", nothing);
         router.get("/api/v1/items" + number + "/:item/parts/:part", nothing);
         router.get("/files" + number + "/*path", nothing);
     }
@@ -39,13 +40,13 @@ void match_paths(benchmark::State& state, Method method, const std::string& shap
         paths.push_back(path);
     }
     std::size_t next = 0;
-    RouteMatch match;
+    const Route* found = nullptr;
     for (auto _ : state) {
-        table->match(method, paths[next], &match);
-        benchmark::DoNotOptimize(match.route);
+        found = table->match(method, paths[next]).route;
+        benchmark::DoNotOptimize(found);
         next = next + 1 == paths.size() ? 0 : next + 1;
     }
-    if ((match.route != nullptr) != is_found) {
+    if ((found != nullptr) != is_found) {
         state.SkipWithError("the path was matched otherwise than meant");
     }
 }
@@ -69,6 +70,16 @@ void two_parameters(benchmark::State& state) {
     match_paths(state, Method::get, "/api/v1/items#/12345/parts/67", true);
 }
 BENCHMARK(two_parameters)->Arg(1)->Arg(10)->Arg(1000);
+
+void one_parameter(benchmark::State& state) {
+    match_paths(state, Method::get, "/api/v1/resource#/7", true);
+}
+BENCHMARK(one_parameter)->Arg(1)->Arg(10)->Arg(1000);
+
+void parameter_miss(benchmark::State& state) {
+    match_paths(state, Method::get, "/api/v1/items#/12345/absent/67", false);
+}
+BENCHMARK(parameter_miss)->Arg(1)->Arg(10)->Arg(1000);
 
 void wildcard(benchmark::State& state) {
     match_paths(state, Method::get, "/files#/images/2024/photo.jpg", true);

@@ -26,6 +26,7 @@ class Connection;
 class DeferredResponse;
 class Http1;
 class ResponseWrite;
+class RouteMatch;
 struct Alarm;
 struct BodyDecoding;
 struct Callbacks;
@@ -215,6 +216,9 @@ private:
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
     [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] unsigned take_target(std::string_view text, bool* has_encoded_slash);
+    [[nodiscard]] unsigned keep_parameters(const RouteMatch& match, bool has_encoded_slash);
+    [[nodiscard]] unsigned restore_slashes();
     [[nodiscard]] const RouteOptions& route_options() const;
     [[nodiscard]] bool may_lack_length() const;
     [[nodiscard]] unsigned start_request_time(std::uint32_t limit_ms);

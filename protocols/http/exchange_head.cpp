@@ -123,7 +123,7 @@ void Exchange::stop_request_time() {
 unsigned Exchange::check_fields() {
     const std::string_view host = request_.header(HeaderName::host);
     if (request_.repeated(HeaderName::host) || (host.data() == nullptr && request_.minor_version_ == 1) ||
-        (host.data() != nullptr && !is_valid_host(host))) {
+        (host.data() != nullptr && !http_.hosts().is_valid(host))) {
         return 400;  // RFC 9112 §3.2
     }
     request_.host_ = host;
@@ -190,14 +190,34 @@ bool Exchange::chunked_comes_last() const {
     return equal_ignoring_case(last, "chunked");
 }
 
-unsigned Exchange::find_route(std::string_view target_text) {
+unsigned Exchange::find_route(std::string_view target) {
+    bool has_encoded_slash = false;
+    if (is_plain_path(target)) {
+        request_.path_ = target;
+    } else if (const unsigned status = take_target(target, &has_encoded_slash); status != 0) {
+        return status;
+    }
+    request_.target_ = target;
+    if (request_.path_.empty()) {  // "*"
+        allow = http_.routes().all_methods();
+        return 0;
+    }
+    const RouteMatch match = http_.routes().match(request_.method_, request_.path_);
+    allow = match.allow;
+    route_ = match.route;
+    if (route_ == nullptr && allow.empty()) {
+        route_ = http_.routes().fallback();
+    }
+    return match.parameter_count() == 0 ? 0 : keep_parameters(match, has_encoded_slash);
+}
+
+// One that has to be taken apart.
+unsigned Exchange::take_target(std::string_view text, bool* has_encoded_slash) {
     Target target;
-    const TargetError error =
-        parse_target(target_text, false, request_.method_ == Method::options, arena_, &target);
+    const TargetError error = parse_target(text, false, request_.method_ == Method::options, arena_, &target);
     if (error != TargetError::none) {
         return error == TargetError::malformed ? 400 : 503;
     }
-    request_.target_ = target_text;
     request_.path_ = target.path;
     request_.query_ = target.query;
     if (target.form == TargetForm::absolute) {
@@ -206,40 +226,42 @@ unsigned Exchange::find_route(std::string_view target_text) {
         }
         request_.host_ = target.authority;
     }
-    if (target.form == TargetForm::asterisk) {
-        allow = http_.routes().all_methods();
-        return 0;
-    }
-    RouteMatch match;
-    http_.routes().match(request_.method_, target.path, &match);
-    allow = match.allow;
-    route_ = match.route;
-    if (route_ == nullptr && allow.empty()) {
-        route_ = http_.routes().fallback();
-    }
-    if (match.parameter_count == 0) {
-        return 0;
-    }
-    request_.parameters_ = static_cast<HeaderField*>(
-        arena_.try_allocate(match.parameter_count * sizeof(HeaderField), alignof(HeaderField)));
-    if (request_.parameters_ == nullptr) {
+    *has_encoded_slash = target.has_encoded_slash;
+    return 0;
+}
+
+unsigned Exchange::keep_parameters(const RouteMatch& match, bool has_encoded_slash) {
+    const std::size_t count = match.parameter_count();
+    auto* const kept = static_cast<HeaderField*>(arena_.try_allocate(count * sizeof(HeaderField), alignof(HeaderField)));
+    if (kept == nullptr) {
         return 503;
     }
-    for (std::size_t i = 0; i < match.parameter_count; ++i) {
-        std::string_view value = match.parameters[i].value;
-        if (value.find('\0') != std::string_view::npos) {
-            value = arena_.try_copy(value);
-            if (value.data() == nullptr) {
-                return 503;
-            }
-            std::replace(const_cast<char*>(value.data()), const_cast<char*>(value.data()) + value.size(), '\0', '/');
-            if (has_dot_segment(value)) {
-                return 400;  // "..%2f" would climb in the hands of whoever opens the value as a path
-            }
-        }
-        ::new (static_cast<void*>(&request_.parameters_[i])) HeaderField{match.parameters[i].name, value};
+    for (std::size_t i = 0; i < count; ++i) {
+        const RouteParameter found = match.parameter(i);
+        ::new (static_cast<void*>(kept + i)) HeaderField{found.name, found.value};
     }
-    request_.parameter_count_ = match.parameter_count;
+    request_.parameters_ = kept;
+    request_.parameter_count_ = count;
+    return has_encoded_slash ? restore_slashes() : 0;
+}
+
+// In the values of parameters, where a NUL stands for each.
+unsigned Exchange::restore_slashes() {
+    for (std::size_t i = 0; i < request_.parameter_count_; ++i) {
+        std::string_view& value = request_.parameters_[i].value;
+        if (value.find('\0') == std::string_view::npos) {
+            continue;
+        }
+        const std::string_view copy = arena_.try_copy(value);
+        if (copy.data() == nullptr) {
+            return 503;
+        }
+        value = copy;
+        std::replace(const_cast<char*>(copy.data()), const_cast<char*>(copy.data()) + copy.size(), '\0', '/');
+        if (has_dot_segment(copy)) {
+            return 400;  // "..%2f" would climb in the hands of whoever opens the value as a path
+        }
+    }
     return 0;
 }
 

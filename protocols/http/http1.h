@@ -15,6 +15,7 @@
 #include "penstock/engine/protocol.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/target.h"
 
 namespace penstock {
 
@@ -42,6 +43,7 @@ public:
     // ---- For its exchanges ----
 
     [[nodiscard]] const RouteTable& routes() const { return *routes_; }
+    [[nodiscard]] HostMemo& hosts() { return hosts_; }
     // A handler has run on: it may have answered, and it may be done.
     void handler_advanced(Exchange& exchange);
     // Of what `guard` caught.
@@ -121,6 +123,7 @@ private:
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;
+    HostMemo hosts_;
     const Connection* in_input_ = nullptr;  // whose on_input runs
     bool in_flush_ = false;                 // a writer is fed from within a flush
     std::uint64_t coded_bytes_ = 0;         // by the requests that on_input has taken up

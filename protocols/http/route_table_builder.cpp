@@ -118,6 +118,7 @@ Result<std::shared_ptr<const RouteTable>> RouteTableBuilder::finish() {
     data_.all_methods |= static_cast<std::uint8_t>(1u << static_cast<unsigned>(Method::options));
     data_.exact.assign(items_of(exact_));
     data_.edges.assign(items_of(edges_));
+    data_.starts.assign(items_of(starts_));
     return std::shared_ptr<const RouteTable>(std::move(table_));
 }
 
@@ -127,7 +128,12 @@ std::uint32_t RouteTableBuilder::endpoint_of(const StoredRoute& stored, const Ro
         endpoint = &exact_.try_emplace(stored.route.pattern, kNone).first->second;
     } else {
         std::uint32_t node = 0;
+        bool is_start = true;
         for (const PatternSegment& segment : pattern.segments) {
+            if (is_start && segment.kind != PatternSegment::Kind::exact) {
+                keep_start(stored.route.pattern, segment, node);
+                is_start = false;
+            }
             switch (segment.kind) {
                 case PatternSegment::Kind::exact: node = exact_child(node, segment.text); break;
                 case PatternSegment::Kind::parameter: node = parameter_child(node); break;
@@ -143,6 +149,14 @@ std::uint32_t RouteTableBuilder::endpoint_of(const StoredRoute& stored, const Ro
         data_.endpoints.emplace_back();
     }
     return *endpoint;
+}
+
+void RouteTableBuilder::keep_start(std::string_view pattern, const PatternSegment& segment, std::uint32_t node) {
+    // The name has its mark in front, and that a slash.
+    const auto length = static_cast<std::size_t>(segment.text.data() - pattern.data()) - 2;
+    if (length != 0) {  // every walk begins at the root anyway
+        starts_.try_emplace(pattern.substr(0, length), node);
+    }
 }
 
 std::uint32_t RouteTableBuilder::exact_child(std::uint32_t parent, std::string_view segment) {

@@ -38,6 +38,8 @@ public:
 private:
     // The endpoint of the pattern, made where it is new.
     [[nodiscard]] std::uint32_t endpoint_of(const StoredRoute& stored, const RoutePattern& pattern);
+    // The node is where the pattern's first parameter or wildcard follows, which is `segment`.
+    void keep_start(std::string_view pattern, const PatternSegment& segment, std::uint32_t node);
     [[nodiscard]] std::uint32_t exact_child(std::uint32_t parent, std::string_view segment);
     [[nodiscard]] std::uint32_t parameter_child(std::uint32_t parent);
     [[nodiscard]] std::uint32_t new_node(std::string_view segment);
@@ -45,6 +47,7 @@ private:
     std::shared_ptr<RouteTable> table_;
     RouteTable::Data& data_;
     std::map<std::string_view, std::uint32_t> exact_;
+    std::map<std::string_view, std::uint32_t> starts_;
     std::map<std::pair<std::uint32_t, std::string_view>, std::uint32_t> edges_;
     std::vector<std::string> mistakes_;
 };

@@ -41,6 +41,11 @@ struct RouteNode {
     std::uint32_t parameter_child = kNone;
     std::uint32_t endpoint = kNone;           // for a path that ends with this segment
     std::uint32_t wildcard_endpoint = kNone;  // for any rest behind this segment
+
+    // Nothing is below it but, perhaps, its endpoint.
+    [[nodiscard]] bool is_leaf() const {
+        return exact_children == 0 && parameter_child == kNone && wildcard_endpoint == kNone;
+    }
 };
 
 struct RouteTable::Data {
@@ -52,6 +57,7 @@ struct RouteTable::Data {
     RouteIndex exact;              // whole patterns without parameters → endpoint
     std::vector<RouteNode> nodes;  // the first is the root
     RouteIndex edges;              // parent node and segment → node
+    RouteIndex starts;             // what stands in front of a pattern's first parameter, its slash left out → node
 
     // By a set of methods as in RouteEndpoint::methods: the value of Allow, with OPTIONS; empty for the empty
     // set. A few KB for every set there can be, so that a refusal which joins several patterns needs no

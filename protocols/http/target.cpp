@@ -4,26 +4,11 @@
 #include <array>
 
 #include "penstock/protocols/http/tables.h"
+#include "penstock/protocols/http/target_scan.h"
 
 namespace penstock {
 
 namespace {
-
-// What a byte of the target means to the scan. `plain` takes more than RFC 3986 does ('"', '<', '|', …),
-// since browsers send some of that unescaped and nothing here could be confused by it.
-enum class Kind : std::uint8_t { plain, dot, percent, query, forbidden };
-
-constexpr std::array<Kind, 256> kKinds = [] {
-    std::array<Kind, 256> kinds{};
-    for (std::size_t byte = 0; byte < kinds.size(); ++byte) {
-        kinds[byte] = byte > ' ' && byte < 0x7F ? Kind::plain : Kind::forbidden;
-    }
-    kinds['.'] = Kind::dot;
-    kinds['%'] = Kind::percent;
-    kinds['?'] = Kind::query;
-    kinds['#'] = Kind::forbidden;
-    return kinds;
-}();
 
 // 16: no hexadecimal digit.
 constexpr std::array<std::uint8_t, 256> kHexValues = [] {
@@ -63,6 +48,7 @@ struct HostAndPort {
 
 TargetError parse_authority_form(std::string_view target, Target* result);
 TargetError parse_path_and_query(std::string_view text, Arena& arena, Target* result);
+bool needs_work(std::string_view path);
 std::size_t scheme_length(std::string_view target);
 bool split_host(std::string_view value, HostAndPort* result);
 
@@ -99,6 +85,14 @@ TargetError parse_target(std::string_view target, bool is_connect, bool is_optio
     return parse_path_and_query(target.substr(authority_end), arena, result);
 }
 
+bool is_plain_path(std::string_view target) {
+    if (!target.starts_with('/')) {
+        return false;
+    }
+    const unsigned kinds = target_bytes(target);
+    return kinds == TargetBytes::kPlain || (kinds == TargetBytes::kDot && !needs_work(target));
+}
+
 std::string_view percent_decode(std::string_view text, bool plus_is_space, Arena& arena) {
     const std::size_t first = text.find_first_of(plus_is_space ? "%+" : "%");
     if (first == std::string_view::npos) {
@@ -132,16 +126,27 @@ bool is_valid_host(std::string_view value) {
     return split_host(value, &parts);
 }
 
+bool HostMemo::check(std::string_view value) {
+    if (!is_valid_host(value)) {
+        return false;
+    }
+    if (value.size() <= kLongestBytes) {
+        size_ = static_cast<std::uint8_t>(value.copy(bytes_.data(), kLongestBytes));
+    }
+    return true;
+}
+
 namespace {
 
-TargetError resolve_path(std::string_view raw, Arena& arena, std::string_view* path);
+TargetError resolve_path(std::string_view raw, Arena& arena, Target* result);
 bool append_decoded(std::string_view segment, char* output, std::size_t* length);
 
+std::size_t literal_length(std::string_view value);
+std::size_t name_length(std::string_view value);
 bool is_ip_literal(std::string_view text);
 bool is_ipv6_address(std::string_view text);
 bool is_ipv4_address(std::string_view text);
 bool is_future_address(std::string_view text);
-bool is_registered_name(std::string_view text);
 bool parse_port(std::string_view digits, unsigned* number);
 bool is_hex(char letter);
 
@@ -158,36 +163,35 @@ TargetError parse_authority_form(std::string_view target, Target* result) {
 
 // `text` is empty or begins with '/' or '?'.
 TargetError parse_path_and_query(std::string_view text, Arena& arena, Target* result) {
-    bool needs_work = false;
-    std::size_t end = 0;
-    for (; end < text.size() && text[end] != '?'; ++end) {
-        const Kind kind = kKinds[index_of(text[end])];
-        if (kind == Kind::forbidden) {
-            return TargetError::malformed;
-        }
-        // A dot has something in front of it: the path begins with '/'.
-        needs_work |= kind == Kind::percent || (kind == Kind::dot && text[end - 1] == '/');
+    const unsigned kinds = target_bytes(text);
+    if ((kinds & TargetBytes::kForbidden) != 0) {
+        return TargetError::malformed;
     }
-    result->raw_path = end == 0 ? std::string_view("/") : text.substr(0, end);
-    if (end < text.size()) {
+    std::string_view path = text;
+    if ((kinds & TargetBytes::kQuestionMark) != 0) {
+        const std::size_t end = text.find('?');
+        path = text.substr(0, end);
         // Escapes in the query are left to whoever decodes it: browsers send "?q=100%" as it stands.
         result->query = text.substr(end + 1);
-        for (const char byte : result->query) {
-            if (kKinds[index_of(byte)] == Kind::forbidden) {
-                return TargetError::malformed;
-            }
-        }
     }
-    if (needs_work) {
-        return resolve_path(result->raw_path, arena, &result->path);
+    if (path.empty()) {
+        path = "/";
     }
-    result->path = result->raw_path;
-    return TargetError::none;
+    result->raw_path = path;
+    result->path = path;
+    // What the query holds brings some paths there that need no work; they come out as they are.
+    const bool may_need_work = (kinds & (TargetBytes::kDot | TargetBytes::kPercent)) != 0;
+    return may_need_work && needs_work(path) ? resolve_path(path, arena, result) : TargetError::none;
+}
+
+// A dot matters where a segment begins with it.
+bool needs_work(std::string_view path) {
+    return path.find('%') != std::string_view::npos || path.find("/.") != std::string_view::npos;
 }
 
 // Segment by segment, each decoded before it is looked at, so that "%2e%2e" climbs as ".." does (RFC 3986
 // §5.2.4, §6.2.2). What is written never outgrows what was read, so `raw.size()` bytes are enough.
-TargetError resolve_path(std::string_view raw, Arena& arena, std::string_view* path) {
+TargetError resolve_path(std::string_view raw, Arena& arena, Target* result) {
     char* const output = static_cast<char*>(arena.try_allocate(raw.size(), 1));
     if (output == nullptr) {
         return TargetError::no_memory;
@@ -217,7 +221,8 @@ TargetError resolve_path(std::string_view raw, Arena& arena, std::string_view* p
             output[length++] = '/';
         }
     }
-    *path = {output, length};
+    result->path = {output, length};
+    result->has_encoded_slash = result->path.find('\0') != std::string_view::npos;
     return TargetError::none;
 }
 
@@ -259,24 +264,45 @@ std::size_t scheme_length(std::string_view target) {
 }
 
 bool split_host(std::string_view value, HostAndPort* result) {
-    const bool is_literal = value.starts_with('[');
-    const std::size_t bracket = is_literal ? value.find(']') : 0;
-    if (bracket == std::string_view::npos) {
+    const std::size_t host_end = value.starts_with('[') ? literal_length(value) : name_length(value);
+    if (host_end == std::string_view::npos) {
         return false;
     }
-    const std::size_t host_end = is_literal ? bracket + 1 : std::min(value.find(':'), value.size());
     result->host = value.substr(0, host_end);
-    const bool host_is_valid =
-        is_literal ? is_ip_literal(value.substr(1, bracket - 1)) : is_registered_name(result->host);
-    if (!host_is_valid) {
-        return false;
-    }
     const std::string_view rest = value.substr(host_end);
     if (rest.empty()) {
         return true;
     }
     result->port = rest.substr(1);
     return rest.front() == ':' && parse_port(result->port, &result->port_number);
+}
+
+// With its brackets; npos when there is no valid one in front.
+std::size_t literal_length(std::string_view value) {
+    const std::size_t bracket = value.find(']');
+    if (bracket == std::string_view::npos || !is_ip_literal(value.substr(1, bracket - 1))) {
+        return std::string_view::npos;
+    }
+    return bracket + 1;
+}
+
+// Up to the first byte that no name holds: *( unreserved / pct-encoded / sub-delims ), which takes IPv4 addresses too. npos on
+// a bad escape.
+std::size_t name_length(std::string_view value) {
+    std::size_t i = 0;
+    for (; i < value.size(); ++i) {
+        if (kNameCharacters[index_of(value[i])]) {
+            continue;
+        }
+        if (value[i] != '%') {
+            break;
+        }
+        if (decode_escape(value, i) < 0) {
+            return std::string_view::npos;
+        }
+        i += 2;
+    }
+    return i;
 }
 
 bool is_ip_literal(std::string_view text) {
@@ -345,21 +371,6 @@ bool is_future_address(std::string_view text) {
     return std::all_of(version.begin(), version.end(), is_hex) &&
            std::all_of(address.begin(), address.end(),
                        [](char letter) { return letter == ':' || kNameCharacters[index_of(letter)]; });
-}
-
-// *( unreserved / pct-encoded / sub-delims ), which takes IPv4 addresses too.
-bool is_registered_name(std::string_view text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] == '%') {
-            if (decode_escape(text, i) < 0) {
-                return false;
-            }
-            i += 2;
-        } else if (!kNameCharacters[index_of(text[i])]) {
-            return false;
-        }
-    }
-    return true;
 }
 
 // Digits only, none is 0. False above the largest port.

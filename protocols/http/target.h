@@ -3,11 +3,14 @@
 // segments resolved. Nothing is decoded twice afterwards. Views point into the target or into the arena.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "penstock/engine/arena.h"
+#include "penstock/protocols/http/short_text.h"
 
 namespace penstock {
 
@@ -21,6 +24,7 @@ struct Target {
     // Decoded and resolved, always beginning with '/'. An encoded slash (%2F) is data and no separator: it
     // stands here as a NUL, which cannot occur otherwise since %00 is refused.
     std::string_view path;
+    bool has_encoded_slash = false;  // whether `path` holds a NUL
 };
 
 enum class TargetError : std::uint8_t { none, malformed, no_memory };
@@ -30,6 +34,10 @@ enum class TargetError : std::uint8_t { none, malformed, no_memory };
 // authority form, `is_options` allows "*"; both leave `path` empty.
 [[nodiscard]] TargetError parse_target(std::string_view target, bool is_connect, bool is_options,
                                        Arena& arena, Target* result);
+
+// Whether the target is a path as it stands, with nothing to refuse, decode, resolve or split off: what parse_target would
+// give as `path`, without a query. Most are.
+[[nodiscard]] bool is_plain_path(std::string_view target);
 
 // Decodes %XX and, where `plus_is_space`, '+'. Returns `text` itself when there is nothing to decode; a null
 // view (data() == nullptr) on a bad escape or without memory.
@@ -43,5 +51,23 @@ enum class TargetError : std::uint8_t { none, malformed, no_memory };
 // info, a path, spaces, two ports, a port above 65535, unclosed or malformed IPv6 literals, quotes,
 // non-ASCII.
 [[nodiscard]] bool is_valid_host(std::string_view value);
+
+// is_valid_host for one after the other: most requests to a server name it alike, so the value that was found valid last is
+// remembered. Says what is_valid_host says, always. Owned by an Http1.
+class HostMemo {
+public:
+    // Longer values are checked each time. Room for most names, in a cache line with the length.
+    static constexpr std::size_t kLongestBytes = 63;
+
+    [[nodiscard]] bool is_valid(std::string_view value) {
+        return (value.size() == size_ && same_bytes(value.data(), bytes_.data(), value.size())) || check(value);
+    }
+
+private:
+    [[nodiscard]] bool check(std::string_view value);
+
+    std::array<char, kLongestBytes> bytes_{};
+    std::uint8_t size_ = 0;  // an empty value is valid
+};
 
 }  // namespace penstock

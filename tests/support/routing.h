@@ -38,14 +38,14 @@ inline std::string mistake_of(const Router& router) {
 
 // "pattern name=value name=value", or "404", or "405 GET, HEAD, OPTIONS".
 inline std::string outcome(const RouteTable& table, Method method, std::string_view path) {
-    RouteMatch match;
-    table.match(method, path, &match);
+    const RouteMatch match = table.match(method, path);
     if (match.route == nullptr) {
         return match.allow.empty() ? "404" : "405 " + std::string(match.allow);
     }
     std::string text = match.route->pattern;
-    for (std::size_t i = 0; i < match.parameter_count; ++i) {
-        text += " " + std::string(match.parameters[i].name) + "=" + std::string(match.parameters[i].value);
+    for (std::size_t i = 0; i < match.parameter_count(); ++i) {
+        const RouteParameter parameter = match.parameter(i);
+        text += " " + std::string(parameter.name) + "=" + std::string(parameter.value);
     }
     return text;
 }

@@ -30,8 +30,7 @@ Middleware hook(int tag) {
 }
 
 int tag_of(const RouteTable& table, Method method, std::string_view path) {
-    RouteMatch match;
-    table.match(method, path, &match);
+    const RouteMatch match = table.match(method, path);
     const TaggedHandler* tagged =
         match.route == nullptr ? nullptr : match.route->handler.plain.target<TaggedHandler>();
     return tagged == nullptr ? -1 : tagged->tag;
@@ -46,8 +45,7 @@ std::vector<int> hooks_of(const Route* route) {
 }
 
 std::vector<int> hooks_at(const RouteTable& table, std::string_view path) {
-    RouteMatch match;
-    table.match(Method::get, path, &match);
+    const RouteMatch match = table.match(Method::get, path);
     REQUIRE(match.route != nullptr);
     return hooks_of(match.route);
 }
@@ -95,7 +93,6 @@ TEST_CASE("parameters take one segment that is not empty") {
 
 TEST_CASE("values are views of the path, names live in the table") {
     std::string path = "/files/one/two/three";
-    RouteMatch match;
     const auto table = [] {
         Router router;
         std::string pattern = "/files/:first/*rest";
@@ -103,15 +100,15 @@ TEST_CASE("values are views of the path, names live in the table") {
         pattern.assign(pattern.size(), '?');
         return built(router);
     }();
-    table->match(Method::get, path, &match);
+    const RouteMatch match = table->match(Method::get, path);
     REQUIRE(match.route != nullptr);
-    REQUIRE(match.parameter_count == 2);
-    CHECK(match.parameters[0].name == "first");
-    CHECK(match.parameters[0].value.data() == path.data() + 7);
-    CHECK(match.parameters[0].value == "one");
-    CHECK(match.parameters[1].name == "rest");
-    CHECK(match.parameters[1].value.data() == path.data() + 11);
-    CHECK(match.parameters[1].value == "two/three");
+    REQUIRE(match.parameter_count() == 2);
+    CHECK(match.parameter(0).name == "first");
+    CHECK(match.parameter(0).value.data() == path.data() + 7);
+    CHECK(match.parameter(0).value == "one");
+    CHECK(match.parameter(1).name == "rest");
+    CHECK(match.parameter(1).value.data() == path.data() + 11);
+    CHECK(match.parameter(1).value == "two/three");
 }
 
 TEST_CASE("wildcards take the rest, also an empty one, but not a missing slash") {
@@ -298,13 +295,12 @@ TEST_CASE("handlers are plain or coroutines") {
     router.get("/plain", nothing);
     router.get("/task", [](Request&, Response&) -> Task<void> { co_return; });
     const auto table = built(router);
-    RouteMatch match;
-    table->match(Method::get, "/plain", &match);
+    const RouteMatch match = table->match(Method::get, "/plain");
     CHECK(match.route->handler.plain);
     CHECK_FALSE(match.route->handler.task);
-    table->match(Method::get, "/task", &match);
-    CHECK(match.route->handler.task);
-    CHECK_FALSE(match.route->handler.plain);
+    const RouteMatch other = table->match(Method::get, "/task");
+    CHECK(other.route->handler.task);
+    CHECK_FALSE(other.route->handler.plain);
 }
 
 TEST_CASE("the longest patterns that are taken") {
@@ -316,12 +312,11 @@ TEST_CASE("the longest patterns that are taken") {
     }
     router.get(deep + "/:x", nothing);
     const auto table = built(router);
-    RouteMatch match;
-    table->match(Method::get, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17", &match);
+    const RouteMatch match = table->match(Method::get, "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17");
     REQUIRE(match.route != nullptr);
-    REQUIRE(match.parameter_count == kMaxRouteParameters);
-    CHECK(match.parameters[14].value == "15");
-    CHECK(match.parameters[15].name == "p");
-    CHECK(match.parameters[15].value == "16/17");
+    REQUIRE(match.parameter_count() == kMaxRouteParameters);
+    CHECK(match.parameter(14).value == "15");
+    CHECK(match.parameter(15).name == "p");
+    CHECK(match.parameter(15).value == "16/17");
     CHECK(outcome(*table, Method::post, deep + "/y") == "405 GET, HEAD, OPTIONS");
 }
