@@ -2,9 +2,13 @@
 
 command_line  the sub-commands, and how all of them end
 static        the sub-command that measures files
-peers         which servers are compared, as data
+same_core     the sub-command `peers`, which measures small answers
+arguments     what their command lines have in common
+peers         which servers of files are compared, as data
+http_peers    and which of small answers
 servers       starting a server, its CPU time, ending it
 load          wrk, and what it prints
+own_load      penstock_load, and what it prints
 rounds        servers in turn, and whether a round was undisturbed
 calls         system calls per request, as strace counts them
 machine       cores, and how busy and how fast they are

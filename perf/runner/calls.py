@@ -16,12 +16,12 @@ END_LIMIT_S = 10
 CONNECTIONS_OF_LARGE_FILES = 4
 
 
-def count_calls(strace, setting, server, file, seconds):
+def count_calls(strace, wrk, setting, server, file, seconds):
     """For each system call, how often it was made for an answer."""
-    connections = min(setting.connections, CONNECTIONS_OF_LARGE_FILES) if is_large(file) else setting.connections
+    connections = min(wrk.connections, CONNECTIONS_OF_LARGE_FILES) if is_large(file) else wrk.connections
     summary = server.folder / "calls"
     with attached(strace, server, summary):
-        load = run_wrk(setting.wrk, server.url(file.name), connections, seconds, setting.client_core, setting.nice)
+        load = run_wrk(wrk.program, server.url(file.name), connections, seconds, setting)
     answers = answers_of(load, file)
     if not answers:
         raise Failure(f"{server.name} answered nothing under strace")

@@ -1,6 +1,5 @@
-"""The load: wrk on a core of its own, and what it prints."""
+"""The load of wrk, and what it prints. What it makes of a round is a Load, as with penstock_load (own_load)."""
 
-import os
 import re
 import resource
 import subprocess
@@ -25,17 +24,23 @@ class Load:
     client_cpu_s: float = 0.0
 
 
-def run_wrk(wrk, url, connections, seconds, core, nice):
-    def settle():
-        os.sched_setaffinity(0, {core})
-        if nice:
-            os.setpriority(os.PRIO_PROCESS, 0, nice)
+@dataclass(frozen=True)
+class Wrk:
+    program: str
+    connections: int
 
+    def run(self, server, file, setting, seconds, meter):
+        """`meter` is entered for as long as there is a load."""
+        with meter:
+            return run_wrk(self.program, server.url(file.name), self.connections, seconds, setting)
+
+
+def run_wrk(wrk, url, connections, seconds, setting):
     command = [wrk, "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s",
                "--timeout", f"{ANSWER_LIMIT_S}s", "--latency", url]
     before_s = children_cpu_s()
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, preexec_fn=settle, start_new_session=True) as process:
+                          text=True, preexec_fn=setting.settle_client, start_new_session=True) as process:
         try:
             output, _ = process.communicate(timeout=seconds + SLACK_S)
         except subprocess.TimeoutExpired as expired:

@@ -4,6 +4,7 @@ import os
 import pathlib
 import platform
 import re
+import resource
 import socket
 import time
 
@@ -15,6 +16,17 @@ PROBE_PIECE = b"x" * 130
 def cores():
     """Those that this process may use, lowest first."""
     return sorted(os.sched_getaffinity(0))
+
+
+def settle(core, nice, is_batch):
+    """In a process that is about to become a server or a client: where and how it runs, and no limit in its way."""
+    os.sched_setaffinity(0, {core})
+    if is_batch:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    if nice:
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def busy_s():

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .arguments import refuse_namesakes
 from .tools import Failure
 
 REFERENCE = "penstock"
@@ -42,7 +43,7 @@ http {{
     scgi_temp_path {scratch}/scgi;
     server {{
         listen 127.0.0.1:{port};
-        root {directory};
+        {site}
     }}
 }}
 """
@@ -61,10 +62,7 @@ def static_peers(program, nginx, directory, given):
     if nginx:
         peers += [nginx_peer(name, nginx, directory, variant) for name, variant in NGINX_VARIANTS.items()]
     peers += [from_words(words, directory) for words in given]
-    names = [peer.name for peer in peers]
-    for name in names:
-        if names.count(name) > 1:
-            raise Failure(f"two servers are called {name}")
+    refuse_namesakes(peers)
     return peers
 
 
@@ -77,15 +75,19 @@ def penstock(name, program, directory, extra):
 
 def nginx_peer(name, nginx, directory, variant):
     def command(port, scratch):
-        # Started by root its worker would become another user, who may not be let in to the files.
-        user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
-        configuration = scratch / "nginx.conf"
-        configuration.write_text(
-            NGINX_CONFIGURATION.format(user=user, scratch=scratch, variant=variant, port=port, directory=directory)
-        )
-        return [nginx, "-p", scratch, "-e", scratch / "error.log", "-c", configuration]
+        return nginx_command(nginx, port, scratch, variant, f"root {directory};")
 
     return Peer(name, command)
+
+
+def nginx_command(nginx, port, scratch, variant, site):
+    # Started by root its worker would become another user, who may not be let in to the files.
+    user = f"user {getpass.getuser()};" if os.geteuid() == 0 else ""
+    configuration = scratch / "nginx.conf"
+    configuration.write_text(
+        NGINX_CONFIGURATION.format(user=user, scratch=scratch, variant=variant, port=port, site=site)
+    )
+    return [nginx, "-p", scratch, "-e", scratch / "error.log", "-c", configuration]
 
 
 def from_words(words, directory):

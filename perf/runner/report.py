@@ -3,8 +3,8 @@
 import statistics
 from dataclasses import dataclass
 
-HEAD = ("server", "CPU µs/request", "best", "ratio", "best", "in kernel", "wrk's µs", "requests/s", "MB/s",
-        "P50", "P99", "busy: server, wrk", "disturbed", "errors")
+HEAD = ("server", "CPU µs/request", "best", "ratio", "best", "in kernel", "{}'s µs", "requests/s", "MB/s",
+        "P50", "P99", "busy: server, {}", "disturbed", "errors")
 BYTES_PER_MB = 1_000_000
 
 
@@ -73,26 +73,31 @@ def table(head, lines, left=("server",)):
     return "\n".join("| " + " | ".join(line) + " |" for line in zip(*columns, strict=True))
 
 
-def table_of_rows(rows):
-    return table(HEAD, [
-        (
-            row.name,
-            number(row.cpu_us),
-            number(row.best_cpu_us),
-            f"{row.ratio:.2f}",
-            f"{row.best_ratio:.2f}",
-            percent(row.kernel_share),
-            number(row.client_cpu_us),
-            number(row.per_second),
-            number(row.bytes_per_second / BYTES_PER_MB),
-            duration(row.p50_us),
-            duration(row.p99_us),
-            f"{percent(row.server_busy)}, {percent(row.client_busy)}",
-            f"{row.disturbed} of {row.rounds}",
-            str(row.errors),
-        )
-        for row in rows
-    ])
+def table_of_rows(rows, client="wrk", names=()):
+    """`names`: of servers that have a line each even when they have no row."""
+    known = {row.name: row for row in rows}
+    lines = [line_of(known[name]) if name in known else (name, *["–"] * (len(HEAD) - 1))
+             for name in names or known]
+    return table([title.format(client) for title in HEAD], lines)
+
+
+def line_of(row):
+    return (
+        row.name,
+        number(row.cpu_us),
+        number(row.best_cpu_us),
+        f"{row.ratio:.2f}",
+        f"{row.best_ratio:.2f}",
+        percent(row.kernel_share),
+        number(row.client_cpu_us),
+        number(row.per_second),
+        number(row.bytes_per_second / BYTES_PER_MB),
+        duration(row.p50_us),
+        duration(row.p99_us),
+        f"{percent(row.server_busy)}, {percent(row.client_busy)}",
+        f"{row.disturbed} of {row.rounds}",
+        str(row.errors),
+    )
 
 
 def table_of_calls(calls):

@@ -4,11 +4,12 @@ A round is disturbed when other processes used the cores or when the server's co
 repeated while there is patience left; of its tries the least disturbed counts, and the report says how many stayed so.
 """
 
+import contextlib
 import time
 from dataclasses import asdict, dataclass
 
 from . import machine
-from .load import run_wrk
+from .tools import Failure
 
 FOREIGN_LIMIT = 0.10  # of a core; the tick of /proc/stat alone makes some hundredths of it
 SLOWNESS_LIMIT = 1.25
@@ -21,12 +22,14 @@ UNKNOWN = float("nan")
 
 @dataclass(frozen=True)
 class Setting:
-    wrk: str
-    connections: int
     seconds: int
     server_core: int
     client_core: int
     nice: int
+    is_batch: bool = False  # servers and clients: who is woken waits until the one who runs has nothing to do
+
+    def settle_client(self):
+        machine.settle(self.client_core, self.nice, self.is_batch)
 
 
 @dataclass(frozen=True)
@@ -70,40 +73,68 @@ class Patience:
             self.left_s -= time.monotonic() - start
 
 
+class Meter:
+    """What was used between entering and leaving it."""
+
+    def __init__(self, server):
+        self.server = server
+
+    def __enter__(self):
+        self.start = (self.server.cpu_time(), machine.busy_s(), time.monotonic())
+
+    def __exit__(self, *_):
+        cpu_before, busy_before, start = self.start
+        self.wall_s = time.monotonic() - start
+        self.cpu = self.server.cpu_time() - cpu_before
+        busy_after = machine.busy_s()
+        self.busy = {core: busy_after[core] - busy_before[core] for core in busy_before if core in busy_after}
+
+
 class Bench:
-    def __init__(self, setting):
+    """`loader` makes the load; what of, `work`, is between it and the caller, apart from the size of an answer."""
+
+    def __init__(self, setting, loader):
         self.setting = setting
+        self.loader = loader
         self.patience = Patience(0)
         self.speed = machine.Speed(setting.server_core)
         self.speed.slowness()  # the first one finds cold caches
         self.speed.slowness()
 
-    def run(self, servers, file, rounds, on_round):
-        """For each server's name, its rounds."""
+    def run(self, servers, work, rounds, on_round, on_failure=None):
+        """For each server's name, its rounds; without those that have failed when that is handled."""
         results = {server.name: [] for server in servers}
         for number in range(rounds):
             for server in servers:
-                results[server.name].append(self.undisturbed(server, file))
-                on_round(number, server, results[server.name][-1])
+                if server.name not in results:
+                    continue
+                try:
+                    results[server.name].append(self.undisturbed(server, work))
+                    on_round(number, server, results[server.name][-1])
+                except Failure as failure:
+                    if on_failure is None:
+                        raise
+                    on_failure(server, failure)
+                    del results[server.name]
         return results
 
-    def warm(self, server, file):
-        self.load(server, file, 1)
+    def warm(self, server, work):
+        self.loader.run(server, work, self.setting, 1, contextlib.nullcontext())
 
-    def undisturbed(self, server, file):
-        best = self.measure(server, file)
+    def undisturbed(self, server, work):
+        best = self.measure(server, work)
         for _ in range(TRIES - 1):
             if not best.is_disturbed or self.patience.left_s <= 0:
                 break
-            again = self.patience.spend_on(lambda: self.measure_when_quiet(server, file))
+            again = self.patience.spend_on(lambda: self.measure_when_quiet(server, work))
             best = min(best, again, key=lambda one: (one.is_disturbed, one.foreign))
         return best
 
-    def measure_when_quiet(self, server, file):
+    def measure_when_quiet(self, server, work):
         deadline = time.monotonic() + self.patience.left_s / 10
         while time.monotonic() < deadline and not self.is_quiet():
             pass
-        return self.measure(server, file)
+        return self.measure(server, work)
 
     def is_quiet(self):
         before = machine.busy_s()
@@ -112,20 +143,12 @@ class Bench:
         cores = {self.setting.server_core, self.setting.client_core}
         return max(after[core] - before[core] for core in cores) <= FOREIGN_LIMIT * QUIET_LOOK_S
 
-    def load(self, server, file, seconds):
-        setting = self.setting
-        return run_wrk(setting.wrk, server.url(file.name), setting.connections, seconds, setting.client_core,
-                       setting.nice)
-
-    def measure(self, server, file):
+    def measure(self, server, work):
         slowness = self.speed.slowness()
-        cpu_before, busy_before, start = server.cpu_time(), machine.busy_s(), time.monotonic()
-        load = self.load(server, file, self.setting.seconds)
-        wall_s = time.monotonic() - start
-        cpu = server.cpu_time() - cpu_before
-        busy_after = machine.busy_s()
-        busy = {core: busy_after[core] - busy_before[core] for core in busy_before if core in busy_after}
-        return make_round(load, cpu, file, wall_s, self.foreign(busy, cpu, load) / wall_s, slowness)
+        meter = Meter(server)
+        load = self.loader.run(server, work, self.setting, self.setting.seconds, meter)
+        foreign = self.foreign(meter.busy, meter.cpu, load) / meter.wall_s
+        return make_round(load, meter.cpu, work, meter.wall_s, foreign, slowness)
 
     def foreign(self, busy, cpu, load):
         """Seconds in which others used the server's core or the client's, whichever is more."""
@@ -135,16 +158,16 @@ class Bench:
         return max(0.0, busy[server] - cpu.total_s, busy[client] - load.client_cpu_s)
 
 
-def is_large(file):
-    return file.size >= COUNTED_BY_BYTES
+def is_large(work):
+    return work.size >= COUNTED_BY_BYTES
 
 
-def answers_of(load, file):
-    return load.bytes_read / file.size if is_large(file) else load.requests
+def answers_of(load, work):
+    return load.bytes_read / work.size if is_large(work) else load.requests
 
 
-def make_round(load, cpu, file, wall_s, foreign, slowness):
-    answers = answers_of(load, file)
+def make_round(load, cpu, work, wall_s, foreign, slowness):
+    answers = answers_of(load, work)
 
     def each_us(seconds):
         return seconds * 1e6 / answers if answers else UNKNOWN
@@ -155,8 +178,8 @@ def make_round(load, cpu, file, wall_s, foreign, slowness):
         cpu_us=each_us(cpu.total_s),
         client_cpu_us=each_us(load.client_cpu_s),
         kernel_share=cpu.kernel_share,
-        per_second=answers / load.seconds,
-        bytes_per_second=load.bytes_read / load.seconds,
+        per_second=answers / load.seconds if load.seconds else UNKNOWN,
+        bytes_per_second=load.bytes_read / load.seconds if load.seconds else UNKNOWN,
         p50_us=load.p50_us if load.requests else UNKNOWN,
         p99_us=load.p99_us if load.requests else UNKNOWN,
         errors=load.errors,

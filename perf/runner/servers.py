@@ -11,6 +11,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+from . import machine
 from .machine import TICKS_PER_S
 from .tools import Failure
 
@@ -50,12 +51,12 @@ class CpuTime:
 class Server:
     """A running server. Leaving the `with` ends it and every process that it has started."""
 
-    def __init__(self, peer, core, nice):
+    def __init__(self, peer, core, nice, is_batch=False):
         self.name = peer.name
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="penstock-perf-"))
         self.process = None
         try:
-            self.start(peer, core, nice)
+            self.start(peer, lambda: machine.settle(core, nice, is_batch))
         except BaseException:
             self.end()
             raise
@@ -66,10 +67,10 @@ class Server:
     def __exit__(self, *_):
         self.end()
 
-    def start(self, peer, core, nice):
+    def start(self, peer, settle):
         for _ in range(PORTS_TO_TRY):
             self.port = free_port()
-            self.launch(peer.command(self.port, self.folder), core, nice)
+            self.launch(peer.command(self.port, self.folder), settle)
             if self.wait_until_it_listens():
                 return
             status = self.process.returncode
@@ -77,12 +78,7 @@ class Server:
                 raise Refused(self.words())
         raise Failure(f"{self.name} ended with {status} before it listened: {self.words()}")
 
-    def launch(self, command, core, nice):
-        def settle():
-            os.sched_setaffinity(0, {core})
-            if nice:
-                os.setpriority(os.PRIO_PROCESS, 0, nice)
-
+    def launch(self, command, settle):
         with (self.folder / "words").open("wb") as words:
             # In a session of its own: Ctrl-C is for us, and we end it.
             try:

@@ -3,20 +3,19 @@
 import argparse
 import contextlib
 import json
-import os
 import pathlib
-import subprocess
 import sys
+from dataclasses import asdict
 
 from . import machine, report, site, tools
+from .arguments import ROOT, add_common, check_common, commit, positive, selected
 from .calls import count_calls
+from .load import Wrk
 from .peers import NGINX_VARIANTS, REFERENCE, static_peers
 from .rounds import Bench, Patience, Setting
 from .servers import Refused, Server
 from .tools import Failure
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LARGEST_ROUND_S = 10
 CALLS_S = 1
 
 
@@ -25,35 +24,15 @@ def add_command(commands):
         "static", help="files of several sizes, beside nginx", description=__doc__.replace("`", ""),
         epilog='Another server: NAME="COMMAND with {port} and, if it wants, {directory}".',
     )
-    command.add_argument("given", nargs="*", metavar="NAME=COMMAND", help="further servers")
-    command.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/bin/penstock",
-                         help="the program of a release build (%(default)s)")
+    add_common(command, seconds=2)
     command.add_argument("--directory", type=pathlib.Path, default=ROOT / "build/perf/site",
                          help="where the files are made and kept (%(default)s)")
     command.add_argument("--sizes", type=sizes, default=site.FILES, help="for example 1KB,1MB (all)")
-    command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
-    command.add_argument("--rounds", type=positive, default=5)
-    command.add_argument("--seconds", type=positive, default=2, help="of each round")
-    command.add_argument("--quick", action="store_true", help="one round of one second, no warming up, no repeats")
     command.add_argument("--connections", type=positive, default=50)
     command.add_argument("--server-core", type=int, help="(the first)")
     command.add_argument("--client-core", type=int, help="(the second where there is one)")
-    command.add_argument("--nice", type=int, default=0, help="of servers and wrk alike; below 0 for root only")
-    command.add_argument("--patience", type=float, default=60,
-                         help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
     command.add_argument("--calls", action="store_true", help="count system calls per request too, by strace")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every round there")
     command.set_defaults(run=run)
-
-
-def positive(text):
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
-    return int(text)
-
-
-def names(text):
-    return text.split(",")
 
 
 def sizes(text):
@@ -65,10 +44,11 @@ def sizes(text):
 
 
 def run(options):
-    peers, setting, strace = prepare(options)
+    peers, setting, wrk, strace = prepare(options)
     print(heading(options, setting), flush=True)
-    data = {"commit": commit(), "setting": setting.__dict__, "files": {}, "calls": {}}
-    bench = Bench(setting)
+    data = {"commit": commit(), "setting": asdict(setting) | {"wrk": wrk.program, "connections": wrk.connections},
+            "files": {}, "calls": {}}
+    bench = Bench(setting, wrk)
     with contextlib.ExitStack() as running:
         servers = start(peers, setting, running)
         for server in servers:
@@ -79,7 +59,7 @@ def run(options):
             print(f"\n### {file.label}\n\n{report.table_of_rows(report.rows_of(results, REFERENCE))}", flush=True)
             data["files"][file.label] = {name: [one.as_data() for one in all_] for name, all_ in results.items()}
         for file in options.sizes if strace else ():
-            calls = {server.name: count_calls(strace, setting, server, file, CALLS_S) for server in servers}
+            calls = {server.name: count_calls(strace, wrk, setting, server, file, CALLS_S) for server in servers}
             print(f"\n### System calls, {file.label}\n\n{report.table_of_calls(calls)}", flush=True)
             data["calls"][file.label] = calls
     if options.json:
@@ -89,23 +69,16 @@ def run(options):
 
 def prepare(options):
     """Finds what is needed and makes the files, before anything is started."""
-    if not options.program.is_file():
-        raise Failure(f"{options.program} does not exist; cmake --preset release && cmake --build --preset release")
-    if options.nice < 0 and os.geteuid() != 0:
-        raise Failure(f"--nice {options.nice} is for root; leave it out, or give 0 or more")
+    check_common(options, options.program)
     options.directory = options.directory.resolve()
     wants_nginx = options.only is None or any(name in NGINX_VARIANTS for name in options.only)
     found = tools.find("wrk", *["nginx"] * wants_nginx, *["strace"] * options.calls)
     peers = static_peers(options.program, found.get("nginx"), options.directory, options.given)
     if options.only is not None:
-        peers = selected(peers, options.only)
-    if options.quick:
-        options.rounds = options.seconds = 1
+        peers = selected(peers, options.only, REFERENCE)
     cores = machine.cores()
     setting = Setting(
-        wrk=found["wrk"],
-        connections=options.connections,
-        seconds=min(options.seconds, LARGEST_ROUND_S),
+        seconds=options.seconds,
         server_core=cores[0] if options.server_core is None else options.server_core,
         client_core=cores[1 % len(cores)] if options.client_core is None else options.client_core,
         nice=options.nice,
@@ -113,16 +86,7 @@ def prepare(options):
     if not {setting.server_core, setting.client_core} <= set(cores):
         raise Failure(f"there are only the cores {', '.join(map(str, cores))}")
     site.make_files(options.directory, options.sizes)
-    return peers, setting, found.get("strace")
-
-
-def selected(peers, wanted):
-    known = [peer.name for peer in peers]
-    if unknown := [name for name in wanted if name not in known]:
-        raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}")
-    if REFERENCE not in wanted:
-        raise Failure(f"{REFERENCE} cannot be left out: the ratios are to it")
-    return [peer for peer in peers if peer.name in wanted]
+    return peers, setting, Wrk(found["wrk"], options.connections), found.get("strace")
 
 
 def start(peers, setting, running):
@@ -156,18 +120,10 @@ def heading(options, setting):
              f"servers on core {setting.server_core}, wrk on core {setting.client_core}")
     return (
         f"## Static files, commit {commit()}\n\n{machine.description(options.directory)}; {place}. "
-        f"wrk, {setting.connections} connections, one thread; {options.rounds} x {setting.seconds} s "
+        f"wrk, {options.connections} connections, one thread; {options.rounds} x {setting.seconds} s "
         f"for each server, in turn. Medians; *best* is the lowest round, *ratio* a server's CPU time to that of "
         f"{REFERENCE} in the same round: below 1 it needs less. *wrk's µs* is the CPU time of wrk for a request."
     )
-
-
-def commit():
-    command = ["git", "-c", "safe.directory=*", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
 
 
 def complain_about_errors(files):

@@ -12,10 +12,15 @@ class Failure(Exception):
 
 def find(*names):
     """Where each of the programs is, by name."""
-    # Servers are in /usr/sbin, which only root searches.
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
-    found = {name: shutil.which(name, path=path) for name in names}
+    found = {name: place_of(name) for name in names}
     missing = [f"{name} (Debian package {PACKAGES[name]})" for name, place in found.items() if place is None]
     if missing:
         raise Failure(f"not installed: {', '.join(missing)}")
     return found
+
+
+def place_of(name):
+    """None when it is not installed."""
+    # Servers are in /usr/sbin, which only root searches.
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/usr/local/sbin"])
+    return shutil.which(name, path=path)

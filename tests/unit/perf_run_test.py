@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What `perf/run` makes of figures: wrk's output, medians and ratios, tables, and what may not be compared."""
+"""What `perf/run` makes of figures: what clients print, medians and ratios, tables, and what may not be compared."""
 
+import argparse
 import contextlib
 import dataclasses
 import io
@@ -18,7 +19,7 @@ LIMIT_S = 30  # far beyond what anything here needs
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner import budget, calls, load, peers, report, rounds, servers, site, static
+from runner import arguments, budget, calls, http_peers, load, own_load, peers, report, rounds, same_core, servers, site
 from runner.tools import Failure
 
 WRK = """\
@@ -183,6 +184,13 @@ class Tables(unittest.TestCase):
         self.assertEqual(len(lines), 4)
         self.assertRegex(lines[3], r"^\| theirs +\| +12.0 \| +12.0 \| +1.20 \| +1.20 \|")
 
+    def test_who_was_not_measured_has_a_row_too(self):
+        rows = report.rows_of({"ours": rounds_of(10)}, "ours")
+        lines = report.table_of_rows(rows, "client", ["absent", "ours"]).splitlines()
+        self.assertIn("client's µs", lines[0])
+        self.assertRegex(lines[2], r"^\| absent +(\| +– ){13}\|$")
+        self.assertRegex(lines[3], r"^\| ours ")
+
     def test_rare_system_calls_are_in_the_sum_only(self):
         text = report.table_of_calls({"ours": {"recvfrom": 1.0, "sendto": 2.0, "brk": 0.004}})
         self.assertIn("| ours   |                 3.00 | sendto 2.00, recvfrom 1.00 |", text)
@@ -206,6 +214,171 @@ class Measuring(unittest.TestCase):
         self.assertEqual(calls.parse_summary(STRACE), {"sendto": 10000, "recvfrom": 10002})
 
 
+    def test_a_server_that_fails_is_left_out_of_the_rounds_behind(self):
+        class Loader:
+            def run(self, server, work, setting, seconds, meter):
+                asked.append(server.name)
+                if server.name == "theirs" and asked.count("theirs") == 2:
+                    raise Failure("no answer")
+                with meter:
+                    return load.Load(requests=10, seconds=1, bytes_read=10, p50_us=1, p99_us=1, errors=0)
+
+        class Idle:
+            def __init__(self, name):
+                self.name = name
+
+            @staticmethod
+            def cpu_time():
+                return servers.CpuTime(0, 0, 0)
+
+        asked, failed = [], {}
+        core = min(os.sched_getaffinity(0))
+        bench = rounds.Bench(rounds.Setting(1, core, core, 0), Loader())
+        both = [Idle("ours"), Idle("theirs")]
+        run = lambda **handling: bench.run(both, site.FILES[0], 3, lambda *_: None, **handling)
+        results = run(on_failure=lambda server, failure: failed.update({server.name: str(failure)}))
+        self.assertEqual(asked, ["ours", "theirs", "ours", "theirs", "ours"])
+        self.assertEqual(({name: len(all_) for name, all_ in results.items()}, failed),
+                         ({"ours": 3}, {"theirs": "no answer"}))
+        asked.clear()
+        with self.assertRaises(Failure):
+            run()
+
+
+class OwnLoad(unittest.TestCase):
+    SCENARIO = same_core.Scenario("x", 7, depth=3, body="json")
+
+    def run_program(self, text):
+        """The Load that a script in place of penstock_load leads to, and what was entered and left."""
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        program = folder / "load"
+        program.write_text(f"#!{sys.executable}\nimport sys\n{text}")
+        program.chmod(0o700)
+        core = min(os.sched_getaffinity(0))
+        meter = Recorder()
+        server = servers.Server.__new__(servers.Server)
+        server.name, server.port, server.paths = "mine", 80, {"json": "/j"}
+        setting = rounds.Setting(2, core, core, 0)
+        return own_load.OwnLoad(str(program)).run(server, self.SCENARIO, setting, 2, meter), meter
+
+    def test_it_is_measured_in_step(self):
+        result, meter = self.run_program(
+            "print('READY', flush=True)\n"
+            "step = sys.stdin.buffer.read(1)\n"
+            "words = ' '.join(sys.argv[1:])\n"
+            "wanted = '--in-step --port 80 --path /j --connections 7 --depth 3 --length 27 --warm 0.3 --seconds 2'\n"
+            "print('{\"requests\": %d, \"seconds\": 2, \"bytes\": 3, \"p50_us\": 4, \"p99_us\": 5, \"errors\": 6,'\n"
+            "      '\"cpu_s\": 7}' % (step == b'.' and words == wanted), flush=True)\n"
+            "sys.stdin.buffer.read(1)\n"
+        )
+        self.assertEqual(result, load.Load(requests=1, seconds=2, bytes_read=3, p50_us=4, p99_us=5, errors=6,
+                                           client_cpu_s=7))
+        self.assertEqual(meter.seen, ["entered", "left"])
+
+    def test_what_went_wrong_is_told(self):
+        cases = {
+            "sys.exit('penstock_load: no answer')": "against mine: no answer",
+            "print('READY', flush=True); sys.stdin.read(1); sys.exit('lost')": "against mine: lost",
+            "print('READY', flush=True); sys.stdin.read(1); print('{\"requests\": 1}', flush=True)": "something else",
+            "print('READY', flush=True); sys.stdin.read(1); print('hello', flush=True)": "something else",
+            "print('HELLO', flush=True)": "did not end in its time",
+        }
+        for text, words in cases.items():
+            with self.subTest(text=text), self.assertRaisesRegex(Failure, words):
+                self.run_program(text)
+
+
+class Recorder:
+    def __init__(self):
+        self.seen = []
+
+    def __enter__(self):
+        self.seen.append("entered")
+
+    def __exit__(self, *_):
+        self.seen.append("left")
+
+
+class HttpPeers(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def command(self, peer, scenario):
+        return peer.for_scenario(scenario).command(80, self.folder)
+
+    def test_everybody_is_there_and_the_floor_is_first(self):
+        everybody = http_peers.http_peers("floor", "penstock", "/site", {"h2o": "/h2o"}, ["mine=serve {port}"])
+        self.assertEqual([(peer.name, peer.package) for peer in everybody],
+                         [("floor", ""), ("penstock", ""), ("nginx", "nginx"), ("h2o", ""), ("lighttpd", "lighttpd"),
+                          ("haproxy", "haproxy"), ("mine", "")])
+        arguments.refuse_namesakes(everybody)
+
+    def test_the_floor_answers_as_the_scenario_wants(self):
+        floor, *_ = http_peers.http_peers("floor", "penstock", "/site", {}, [])
+        self.assertEqual(self.command(floor, same_core.Scenario("x", 1, body="large")),
+                         ["floor", "--port", "80", "--body", "102400"])
+        self.assertEqual(self.command(floor, same_core.Scenario("x", 1, kind="close")),
+                         ["floor", "--port", "80", "--body", "13", "--close"])
+
+    def test_configurations_are_complete(self):
+        found = {name: "/" + name for name in http_peers.PACKAGES}
+        everybody = http_peers.http_peers("floor", "penstock", "/the/site", found, [])
+        for peer in everybody[2:]:
+            for scenario in same_core.SCENARIOS:
+                with self.subTest(peer=peer.name, scenario=scenario.name):
+                    program, *words = self.command(peer, scenario)
+                    self.assertEqual(program, found[peer.name])
+                    text = pathlib.Path(words[-1]).read_text()
+                    self.assertIn("/the/site", text)
+                    self.assertRegex(text, r"\b80\b")
+                    self.assertNotRegex(text, r"\{\w+\}|\{\{|\}\}")
+
+    def test_given_commands(self):
+        mine = http_peers.from_words("mine=serve '{port}' --a=b")
+        self.assertEqual((mine.name, mine.paths), ("mine", http_peers.PATHS))
+        self.assertEqual(self.command(mine, None), ["serve", "80", "--a=b"])
+        other = http_peers.from_words("other@plaintext=/,large==serve --port={port}")
+        self.assertEqual(self.command(other, None), ["serve", "--port=80"])
+        self.assertEqual(other.paths, http_peers.PATHS | {"plaintext": "/", "large": ""})
+        for words in ("mine", "mine=serve", "=serve {port}", "mine@nothing=/=serve {port}"):
+            with self.subTest(words=words), self.assertRaises(Failure):
+                http_peers.from_words(words)
+
+    def test_bodies_have_their_sizes(self):
+        http_peers.make_site(self.folder)
+        self.assertEqual({path.name: path.stat().st_size for path in self.folder.iterdir()}, http_peers.SIZES)
+        json.loads((self.folder / "json").read_text())
+
+    def test_why_a_server_is_left_out(self):
+        setting = rounds.Setting(1, *[min(os.sched_getaffinity(0))] * 2, 0)
+        scenario = same_core.Scenario("x", 1)
+        listen = ("import http.server, sys\n"
+                  "class Handler(http.server.BaseHTTPRequestHandler):\n"
+                  "    def do_GET(self):\n"
+                  "        self.send_response(200 if self.path == '/plaintext' else 404)\n"
+                  "        self.send_header('Content-Length', '4'); self.end_headers(); self.wfile.write(b'four')\n"
+                  "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n")
+        four = lambda port, *_: [sys.executable, "-c", listen, str(port)]
+        cases = (
+            (http_peers.HttpPeer("absent", None, package="some-package"), "not installed .Debian package some-package."),
+            (http_peers.HttpPeer("less", None, http_peers.PATHS | {"plaintext": ""}), "no path for plaintext"),
+            (http_peers.HttpPeer("four", four), "status 200 and 4 bytes, instead of 200 and 13"),
+            (http_peers.HttpPeer("lost", four, http_peers.PATHS | {"plaintext": "/lost"}), "status 404 and 4 bytes"),
+        )
+        for peer, words in cases:
+            with self.subTest(peer=peer.name), contextlib.ExitStack() as running, self.assertRaisesRegex(Failure, words):
+                same_core.start(peer, scenario, setting, running)
+
+    def test_scenarios(self):
+        self.assertEqual([one.name for one in same_core.scenarios("churn,c1")], ["churn", "c1"])
+        with self.assertRaises(argparse.ArgumentTypeError):
+            same_core.scenarios("c2")
+        titles = {one.name: same_core.title(one) for one in same_core.SCENARIOS}
+        self.assertEqual(titles["c1"], "c1: 1 connection, one at a time, 13 bytes")
+        self.assertEqual(titles["pipe16"], "pipe16: 50 connections, 16 at once, 13 bytes")
+        self.assertEqual(titles["churn"], "churn: 50 connections, a connection for each, 13 bytes")
+
+
 class Servers(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -223,11 +396,11 @@ class Servers(unittest.TestCase):
 
     def test_the_reference_cannot_be_left_out(self):
         everybody = peers.static_peers("penstock", "nginx", "/", [])
-        self.assertEqual([peer.name for peer in static.selected(everybody, ["penstock", "nginx"])],
+        self.assertEqual([peer.name for peer in arguments.selected(everybody, ["penstock", "nginx"], "penstock")],
                          ["penstock", "nginx"])
         for wanted in (["nginx"], ["penstock", "nobody"]):
             with self.subTest(wanted=wanted), self.assertRaises(Failure):
-                static.selected(everybody, wanted)
+                arguments.selected(everybody, wanted, "penstock")
 
     def script(self, text):
         return peers.Peer("script", lambda port, folder: [sys.executable, "-c", text, str(port)])
@@ -290,6 +463,12 @@ class CommandLine(unittest.TestCase):
                               text=True, timeout=LIMIT_S)
         self.assertEqual(done.returncode, 1)
         self.assertIn("/nowhere/penstock does not exist", done.stderr)
+
+    def test_help_of_peers(self):
+        done = subprocess.run([SOURCE / "perf/run", "peers", "--help"], capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for option in ("--quick", "--rounds", "--scenarios", "--core", "--nice", "--patience", "--json"):
+            self.assertIn(option, done.stdout)
 
 
 if __name__ == "__main__":

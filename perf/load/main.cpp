@@ -1,0 +1,106 @@
+// The load program: requests from one thread to a server on the loopback interface, checked and counted.
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+
+#include "load/load_loop.h"
+#include "load/options.h"
+
+namespace {
+
+using namespace penstock::load;
+
+constexpr int kStepLimitMs = 60'000;  // how long the one who takes the measure may leave us waiting
+
+bool raise_descriptor_limit(std::uint32_t connections);
+bool wait_for_step();
+void print_result(const Options& options, const Figures& figures, const Tally& tally);
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::optional<Options> options = parse_options(argc, argv);
+    if (!options) {
+        return 2;
+    }
+    if (!raise_descriptor_limit(options->connections)) {
+        std::fprintf(stderr,
+                     "penstock_load: %u connections are more than the hard limit of descriptors allows\n",
+                     options->connections);
+        return EXIT_FAILURE;
+    }
+    ::prctl(PR_SET_TIMERSLACK, 1);  // requests that are due wake us then, and not 50 µs later
+    LoadLoop loop(*options);
+    if (const std::string complaint = loop.ramp(); !complaint.empty()) {
+        std::fprintf(stderr, "penstock_load: %s\n", complaint.c_str());
+        return EXIT_FAILURE;
+    }
+    if (options->warm_s > 0) {
+        loop.flow(options->warm_s);
+    }
+    std::puts("READY");
+    std::fflush(stdout);
+    if (options->in_step && !wait_for_step()) {
+        return EXIT_FAILURE;
+    }
+    loop.flow(options->seconds);
+    print_result(*options, loop.figures(), loop.tally());
+    if (options->in_step) {
+        wait_for_step();  // with all connections open: what it takes to end them is no part of the measure
+    }
+    return EXIT_SUCCESS;
+}
+
+namespace {
+
+bool raise_descriptor_limit(std::uint32_t connections) {
+    constexpr rlim_t kOtherDescriptors = 16;
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max < connections + kOtherDescriptors) {
+        return false;
+    }
+    limit.rlim_cur = limit.rlim_max;
+    return ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
+// For one byte or the end of standard input; false at its end, and after the limit.
+bool wait_for_step() {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    char byte = 0;
+    return ::poll(&input, 1, kStepLimitMs) == 1 && ::read(STDIN_FILENO, &byte, 1) == 1;
+}
+
+void print_result(const Options& options, const Figures& figures, const Tally& tally) {
+    const auto us = [](double ns) {
+        return ns / 1e3;
+    };
+    const auto quantile_us = [&](double share) {
+        return us(static_cast<double>(figures.latency_ns.quantile(share)));
+    };
+    const auto per_second = [&](std::uint64_t count) {
+        return figures.seconds > 0 ? static_cast<double>(count) / figures.seconds : 0;
+    };
+    std::printf("{\"requests\": %" PRIu64
+                ", \"seconds\": %.6f, \"per_second\": %.1f, \"wanted_per_second\": %.1f, ",
+                figures.requests, figures.seconds, per_second(figures.requests), options.rate);
+    std::printf("\"bytes\": %" PRIu64 ", \"bytes_per_second\": %.0f, ", figures.bytes,
+                per_second(figures.bytes));
+    std::printf("\"mean_us\": %.1f, \"p50_us\": %.1f, \"p95_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, "
+                "\"max_us\": %.1f, ",
+                us(figures.latency_ns.mean()), quantile_us(0.5), quantile_us(0.95), quantile_us(0.99),
+                quantile_us(0.999), us(static_cast<double>(figures.latency_ns.largest())));
+    std::printf("\"errors\": %" PRIu64 ", \"wrong_status\": %" PRIu64 ", \"wrong_length\": %" PRIu64
+                ", \"malformed\": %" PRIu64 ", \"closed\": %" PRIu64 ", \"refused\": %" PRIu64
+                ", \"unanswered\": %" PRIu64 ", ",
+                tally.sum(), tally.wrong_status, tally.wrong_length, tally.malformed, tally.closed,
+                tally.refused, tally.unanswered);
+    std::printf("\"reopened\": %" PRIu64 ", \"cpu_s\": %.6f}\n", figures.reopened, figures.cpu_s);
+    std::fflush(stdout);
+}
+
+}  // namespace

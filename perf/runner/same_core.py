@@ -1,0 +1,209 @@
+"""`perf/run peers`: what a request costs each server, server and client on one core, beside the cheapest responder."""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import sys
+from dataclasses import asdict, dataclass
+
+from . import http_peers, machine, report, tools
+from .arguments import ROOT, add_common, check_common, commit, refuse_namesakes, selected
+from .http_peers import REFERENCE, SIZES
+from .own_load import OwnLoad
+from .rounds import Bench, Patience, Setting
+from .servers import Refused, Server
+from .tools import Failure
+
+ANSWER_LIMIT_S = 10
+TOOLS = ROOT / "build/release/perf"
+
+
+class Absent(Failure):
+    """The server is not here, or has nothing to offer. All else that keeps it from being measured is an error."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    connections: int
+    depth: int = 1  # requests at once on each
+    body: str = "plaintext"
+    kind: str = "keep-alive"  # or "close": a connection for each request
+
+    @property
+    def size(self):
+        return SIZES[self.body]
+
+    @property
+    def closes(self):
+        return self.kind == "close"
+
+    def path_at(self, server):
+        return server.paths[self.body]
+
+
+SCENARIOS = (
+    Scenario("c1", 1),
+    Scenario("c10", 10),
+    Scenario("c50", 50),
+    Scenario("c200", 200),
+    Scenario("c1000", 1000),
+    Scenario("json50", 50, body="json"),
+    Scenario("pipe16", 50, depth=16),
+    Scenario("1kb", 50, body="medium"),
+    Scenario("100kb", 50, body="large"),
+    Scenario("churn", 50, kind="close"),
+)
+
+
+def add_command(commands):
+    command = commands.add_parser(
+        "peers", help="small answers in several ways, beside other servers", description=__doc__.replace("`", ""),
+        epilog='Another server: NAME="COMMAND with {port}"; with paths of its own: NAME@plaintext=/a,json=/b="COMMAND".',
+    )
+    add_common(command, seconds=1)
+    command.add_argument("--floor", type=pathlib.Path, default=TOOLS / "penstock_floor", help="(%(default)s)")
+    command.add_argument("--load", type=pathlib.Path, default=TOOLS / "penstock_load", help="(%(default)s)")
+    command.add_argument("--scenarios", type=scenarios, default=SCENARIOS, help="for example c1,pipe16 (all)")
+    command.add_argument("--core", type=int, help="of servers and clients (the first)")
+    command.set_defaults(run=run)
+
+
+def scenarios(text):
+    known = {scenario.name: scenario for scenario in SCENARIOS}
+    wanted = text.split(",")
+    if unknown := [name for name in wanted if name not in known]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
+    return tuple(known[name] for name in wanted)
+
+
+def run(options):
+    peers, setting = prepare(options)
+    print(heading(options, setting), flush=True)
+    data = {"commit": commit(), "setting": asdict(setting), "scenarios": {}}
+    bench = Bench(setting, OwnLoad(options.load))
+    ratios, errors = [], []
+    names = [peer.name for peer in peers]
+    for scenario in options.scenarios:
+        results, left_out = measure(bench, peers, scenario, options)
+        rows = report.rows_of(results, REFERENCE)
+        print(f"\n### {title(scenario)}\n\n{report.table_of_rows(rows, 'client', names)}", flush=True)
+        for name, problem in left_out.items():
+            print(f"\n{name}: {problem}", flush=True)
+        errors += [f"{row.name} in {scenario.name}" for row in rows if row.errors]
+        errors += [f"{name} in {scenario.name}" for name, problem in left_out.items()
+                   if not isinstance(problem, Absent)]
+        ratios.append((scenario.name, *best_ratios(rows, names)))
+        data["scenarios"][scenario.name] = asdict(scenario) | {
+            "left_out": {name: str(problem) for name, problem in left_out.items()},
+            "rounds": {name: [one.as_data() for one in rounds] for name, rounds in results.items()},
+        }
+    summary = report.table(("scenario", *names), ratios, left=("scenario",))
+    print(f"\n### Best rounds to those of {REFERENCE}\n\n{summary}")
+    if options.json:
+        options.json.write_text(json.dumps(data, indent=1) + "\n")
+    if errors:
+        print(f"\nthere were errors: {', '.join(errors)}", file=sys.stderr)
+    return 1 if errors else 0
+
+
+def best_ratios(rows, names):
+    known = {row.name: f"{row.best_ratio:.2f}" for row in rows}
+    return [known.get(name, "–") for name in names]
+
+
+def prepare(options):
+    """Finds what is needed before anything is started. From here on this process keeps off the core that is measured."""
+    check_common(options, options.program, options.floor, options.load)
+    cores = machine.cores()
+    core = cores[0] if options.core is None else options.core
+    if core not in cores:
+        raise Failure(f"there are only the cores {', '.join(map(str, cores))}")
+    site = ROOT / "build/perf/bodies"
+    http_peers.make_site(site)
+    found = {name: place for name in http_peers.PACKAGES if (place := tools.place_of(name))}
+    peers = http_peers.http_peers(options.floor, options.program, site, found, options.given)
+    refuse_namesakes(peers)
+    if options.only is not None:
+        peers = selected(peers, options.only, REFERENCE)
+    if len(cores) > 1:
+        os.sched_setaffinity(0, set(cores) - {core})
+    return peers, Setting(options.seconds, core, core, options.nice, is_batch=True)
+
+
+def measure(bench, peers, scenario, options):
+    """The rounds of each server, and for each of the others why it has none."""
+    left_out = {}
+
+    def progress(number, server, one):
+        print(f"{scenario.name}, round {number + 1}, {server.name}: {report.number(one.cpu_us)} µs"
+              + " (disturbed)" * one.is_disturbed, file=sys.stderr)
+
+    def leave_out(peer, problem):
+        if peer.name == REFERENCE:
+            raise problem
+        left_out[peer.name] = problem
+
+    with contextlib.ExitStack() as running:
+        servers = []
+        for peer in peers:
+            try:
+                servers.append(start(peer, scenario, bench.setting, running))
+            except Failure as problem:
+                leave_out(peer, problem)
+        if not options.quick:
+            # A share for each scenario, so that a noisy beginning leaves some of it for the end.
+            bench.patience = Patience(options.patience / len(options.scenarios))
+        results = bench.run(servers, scenario, options.rounds, progress, on_failure=leave_out)
+    return results, left_out
+
+
+def start(peer, scenario, setting, running):
+    if peer.package:
+        raise Absent(f"not installed (Debian package {peer.package})")
+    if not peer.paths[scenario.body]:
+        raise Absent(f"it has no path for {scenario.body}")
+    try:
+        server = running.enter_context(
+            Server(peer.for_scenario(scenario), setting.server_core, setting.nice, setting.is_batch))
+    except Refused as refusal:
+        raise Failure(f"it refuses an option: {refusal}") from refusal
+    server.paths = peer.paths
+    check_answer(server, scenario)
+    return server
+
+
+def check_answer(server, scenario):
+    """Who answers something else does other work."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=ANSWER_LIMIT_S)
+    try:
+        connection.request("GET", scenario.path_at(server))
+        response = connection.getresponse()
+        size = len(response.read())
+    except (OSError, http.client.HTTPException) as problem:
+        raise Failure(f"it was asked for {scenario.path_at(server)}: {problem!r}") from problem
+    finally:
+        connection.close()
+    if response.status != 200 or size != scenario.size:
+        raise Failure(f"it answers {scenario.path_at(server)} with status {response.status} and {size} bytes, "
+                      f"instead of 200 and {scenario.size}")
+
+
+def heading(options, setting):
+    return (
+        f"## Beside the floor, commit {commit()}\n\n{machine.description(ROOT)}; servers and the client on core "
+        f"{setting.server_core}, SCHED_BATCH, niceness {setting.nice}. {options.rounds} x {setting.seconds} s for each "
+        f"server, in turn. Medians; *best* is the lowest round and the figure to quote, the *ratio* behind it that to "
+        f"the best of {REFERENCE}; the other *ratio* is that within the same round. *client's µs* is the CPU time of the "
+        f"client for a request."
+    )
+
+
+def title(scenario):
+    ways = {"keep-alive": f"{scenario.depth} at once" if scenario.depth > 1 else "one at a time",
+            "close": "a connection for each"}
+    connections = f"{scenario.connections:,} connection" + "s" * (scenario.connections > 1)
+    return f"{scenario.name}: {connections}, {ways[scenario.kind]}, {scenario.size:,} bytes"
