@@ -15,7 +15,7 @@ BlockPool::BlockPool(std::size_t block_bytes, std::uint32_t limit, std::uint32_t
 }
 
 BlockPool::~BlockPool() {
-    ensure(leased_ == 0, "a pool is destroyed while blocks of it are leased");
+    ensure(leased() == 0, "a pool is destroyed while blocks of it are leased");
     trim();
 }
 
@@ -26,13 +26,14 @@ void BlockPool::trim() {
         first_free_ = block->next;
         release_to_allocator(reinterpret_cast<std::byte*>(block));
     }
+    held_ -= free_;
     free_ = 0;
 }
 
 std::byte* BlockPool::acquire_from_allocator() {
     void* block = ::operator new (block_bytes_, std::align_val_t{kBlockAlignment}, std::nothrow);
     if (block != nullptr) {
-        ++leased_;
+        ++held_;
     }
     return static_cast<std::byte*>(block);
 }

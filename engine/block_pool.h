@@ -33,7 +33,7 @@ public:
     void trim();
 
     [[nodiscard]] std::size_t block_bytes() const { return block_bytes_; }
-    [[nodiscard]] std::uint32_t leased() const { return leased_; }
+    [[nodiscard]] std::uint32_t leased() const { return held_ - free_; }
     [[nodiscard]] std::uint32_t free() const { return free_; }
     [[nodiscard]] std::uint32_t limit() const { return limit_; }
 
@@ -48,13 +48,13 @@ private:
     const std::size_t block_bytes_;
     const std::uint32_t limit_;
     const std::uint32_t free_limit_;
-    std::uint32_t leased_ = 0;
+    std::uint32_t held_ = 0;  // leased or free
     std::uint32_t free_ = 0;
     FreeBlock* first_free_ = nullptr;  // last in, first out: the block that left the cache last comes first
 };
 
 inline std::byte* BlockPool::try_acquire(std::uint32_t reserve) {
-    if (limit_ - leased_ <= reserve) [[unlikely]] {
+    if (limit_ - leased() <= reserve) [[unlikely]] {
         return nullptr;
     }
     FreeBlock* block = first_free_;
@@ -64,15 +64,14 @@ inline std::byte* BlockPool::try_acquire(std::uint32_t reserve) {
     unpoison(block, block_bytes_);
     first_free_ = block->next;
     --free_;
-    ++leased_;
     return reinterpret_cast<std::byte*>(block);
 }
 
 inline void BlockPool::release(std::byte* block) {
-    ensure(leased_ > 0, "a block is released that was not leased");
+    ensure(leased() > 0, "a block is released that was not leased");
     ensure(!is_poisoned(block), "a block is released twice");
-    --leased_;
     if (free_ >= free_limit_) [[unlikely]] {
+        --held_;
         unpoison(block, block_bytes_);  // its holder may have poisoned parts
         release_to_allocator(block);
         return;

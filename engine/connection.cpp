@@ -10,25 +10,31 @@
 namespace penstock {
 
 void Connection::handle_event(const platform::PollEvent& event) {
-    if (state_ == ConnectionState::closed) {
-        return;  // closed earlier in this turn
-    }
-    if (event.error) {
-        if (state_ != ConnectionState::lingering) {
-            reactor().count().peer_resets.add();
-        }
-        close();
+    if (event.error || state_ == ConnectionState::closed) [[unlikely]] {
+        handle_error_event();
         return;
     }
-    edges_ = static_cast<std::uint8_t>(edges_ | (event.readable || event.hangup ? kReadable : 0) |
-                                       (event.writable ? kWritable : 0) |
-                                       (event.hangup || event.urgent ? kReadToEnd : 0));
-    if (!output_.empty() && event.writable) {
+    // Numbers and not conditions, so that nothing branches.
+    const unsigned readable = static_cast<unsigned>(event.readable) | static_cast<unsigned>(event.hangup);
+    const unsigned to_end = static_cast<unsigned>(event.hangup) | static_cast<unsigned>(event.urgent);
+    edges_ = static_cast<std::uint8_t>(edges_ | readable * kReadable | static_cast<unsigned>(event.writable) * kWritable |
+                                       to_end * kReadToEnd);
+    if (!output_.empty() && event.writable) [[unlikely]] {
         flush_leftover();
     }
-    if ((edges_ & kReadable) != 0) {
+    if ((edges_ & kReadable) != 0) [[likely]] {
         read_some();
     }
+}
+
+void Connection::handle_error_event() {
+    if (state_ == ConnectionState::closed) {
+        return;  // earlier in this turn
+    }
+    if (state_ != ConnectionState::lingering) {
+        reactor().count().peer_resets.add();
+    }
+    close();
 }
 
 // What was left over when a bounded loop stopped early, or what a resumed reader finds: no edge will come for it.
@@ -47,55 +53,67 @@ void Connection::continue_work() {
 }
 
 void Connection::read_some() {
-    for (int reads = 0; state_ == ConnectionState::open; ++reads) {
-        if (has(kPaused) || has(kReady) || (edges_ & kReadable) == 0) {
-            return;  // ready: the protocol left input for the next turn
-        }
-        if (reads == kReadsPerTurn) {
-            reactor().make_ready(*this);
-            return;
-        }
-        if (!prepare_room()) {
-            return;
-        }
-        const std::span<std::byte> room = input_.room();
-        const IoResult received = platform::receive(fd_, room);
-        if (!received.ok()) {
-            receive_failed(received.error);
-            return;
-        }
-        if (received.count == 0) {
-            flags_ |= kInputEnded;
-            edges_ &= static_cast<std::uint8_t>(~kReadable);
-        } else {
-            input_.commit(static_cast<std::size_t>(received.count));
-            reactor().count().received_bytes.add(static_cast<std::uint64_t>(received.count));
-            // Less than asked for: the kernel has no more, and the next byte makes an edge. Unless the peer has
-            // finished, or sent urgent data: then that may be what cut us short, and it makes no edge again.
-            if (static_cast<std::size_t>(received.count) < room.size() && (edges_ & kReadToEnd) == 0) {
-                edges_ &= static_cast<std::uint8_t>(~kReadable);
-            }
-        }
-        protocol_->on_input(*this);
-        give_back_input();
-        flush();
+    if (can_read() && read_once() && can_read()) [[unlikely]] {
+        read_on();
     }
-    if (state_ == ConnectionState::lingering) {
+    if (state_ == ConnectionState::lingering) [[unlikely]] {
         discard_some();
     }
 }
 
-bool Connection::prepare_room() {
-    if (!input_.has_block()) {
-        std::byte* const block = reactor().try_acquire_input();
-        if (block == nullptr) {
-            reactor().make_starved(*this);
-            return false;
+// The kernel may have more: a full block, an end, or news that came meanwhile.
+void Connection::read_on() {
+    for (int reads = 1; can_read(); ++reads) {
+        if (reads == kReadsPerTurn) {
+            reactor().make_ready(*this);
+            return;
         }
-        reactor().end_starvation(*this);
-        input_.attach(block);
+        if (!read_once()) {
+            return;
+        }
     }
-    ensure(!input_.room().empty(), "connection: reads on although its protocol left the input full");
+}
+
+// One receive, and what the protocol makes of it. False when nothing was received.
+inline bool Connection::read_once() {
+    if (!input_.has_block() && !lease_input()) [[unlikely]] {
+        return false;
+    }
+    const std::span<std::byte> room = input_.room();
+    ensure(!room.empty(), "connection: reads on although its protocol left the input full");
+    const IoResult received = platform::receive(fd_, room);
+    if (!received.ok()) [[unlikely]] {
+        receive_failed(received.error);
+        return false;
+    }
+    if (received.count == 0) [[unlikely]] {
+        flags_ |= kInputEnded;
+        edges_ &= static_cast<std::uint8_t>(~kReadable);
+    } else {
+        input_.commit(static_cast<std::size_t>(received.count));
+        reactor().count().received_bytes.add(static_cast<std::uint64_t>(received.count));
+        // Less than asked for: the kernel has no more, and the next byte makes an edge. Unless the peer has finished, or sent
+        // urgent data: then that may be what cut us short, and it makes no edge again.
+        if (static_cast<std::size_t>(received.count) < room.size() && (edges_ & kReadToEnd) == 0) [[likely]] {
+            edges_ &= static_cast<std::uint8_t>(~kReadable);
+        }
+    }
+    protocol_->on_input(*this);
+    give_back_input();
+    flush();
+    return true;
+}
+
+inline bool Connection::lease_input() {
+    std::byte* const block = reactor().try_acquire_input();
+    if (block == nullptr) [[unlikely]] {
+        reactor().make_starved(*this);
+        return false;
+    }
+    if (has(kStarved)) [[unlikely]] {
+        reactor().end_starvation(*this);
+    }
+    input_.attach(block);
     return true;
 }
 
@@ -109,15 +127,14 @@ void Connection::receive_failed(int error) {
     close();
 }
 
-void Connection::give_back_input() {
+inline void Connection::give_back_input() {
     if (input_.empty() && input_.has_block()) {
         reactor().blocks().release(input_.detach());
     }
 }
 
-void Connection::flush() {
-    send_some();
-    if (state_ == ConnectionState::open && output_.empty() && has(kWantsRoom)) {
+void Connection::give_wanted_room() {
+    if (state_ == ConnectionState::open && output_.empty()) {
         flags_ &= static_cast<std::uint8_t>(~kWantsRoom);
         protocol_->on_drained(*this);  // no edge comes for what was never refused
     }
@@ -133,9 +150,48 @@ void Connection::flush_leftover() {
 
 // Sends as much as the kernel takes now; how many bytes those were.
 std::uint64_t Connection::send_some() {
-    if (state_ != ConnectionState::open && state_ != ConnectionState::closing) {
+    if (state_ != ConnectionState::open && state_ != ConnectionState::closing) [[unlikely]] {
         return 0;
     }
+    std::uint64_t taken_bytes = 0;
+    if ((edges_ & (kWritable | kColdFile)) == kWritable) [[likely]] {
+        const OutputQueue::Piece* const piece = output_.only_piece();
+        if (piece == nullptr) {
+            taken_bytes = output_.empty() ? 0 : send_loop();
+        } else {
+            // Nearly always: an answer, which the kernel takes whole.
+            const std::string_view bytes = OutputQueue::bytes_of(*piece);
+            const IoResult sent = platform::send(fd_, bytes);
+            if (sent.ok() && static_cast<std::size_t>(sent.count) == bytes.size()) [[likely]] {
+                taken_bytes = bytes.size();
+                reactor().count().sent_bytes.add(taken_bytes);
+                output_.drop_only_piece(reactor().blocks(), *piece);
+            } else {
+                note_sent(sent, true);
+                taken_bytes = static_cast<std::uint64_t>(sent.count);
+            }
+        }
+    }
+    if (!output_.empty() || state_ != ConnectionState::open) [[unlikely]] {
+        after_sending(taken_bytes);
+    } else {
+        edges_ &= static_cast<std::uint8_t>(~kBlocked);
+    }
+    return taken_bytes;
+}
+
+void Connection::after_sending(std::uint64_t taken_bytes) {
+    if (state_ == ConnectionState::closed) {
+        return;
+    }
+    mind_write_deadline(taken_bytes);
+    if (output_.empty() && state_ == ConnectionState::closing) {
+        end_output();
+    }
+}
+
+// Several pieces, and files.
+std::uint64_t Connection::send_loop() {
     std::uint64_t taken_bytes = 0;
     for (int sends = 0; !output_.empty() && (edges_ & (kWritable | kColdFile)) == kWritable; ++sends) {
         if (sends == kSendsPerTurn) {
@@ -147,25 +203,28 @@ std::uint64_t Connection::send_some() {
         if (waits_for_disk()) {
             break;  // the reactor comes back when the disk has answered
         }
-        if (!sent.ok() && !is_would_block(sent.error)) {
-            reactor().count().peer_resets.add();
-            close();
-            return taken_bytes;
+        note_sent(sent, cut_short);
+        taken_bytes += static_cast<std::uint64_t>(sent.count);
+        if (state_ == ConnectionState::closed) {
+            break;
         }
-        if (sent.ok()) {
-            taken_bytes += static_cast<std::uint64_t>(sent.count);
-            reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
-            output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
-        }
-        if (!sent.ok() || cut_short) {
-            edges_ &= static_cast<std::uint8_t>(~kWritable);
-        }
-    }
-    mind_write_deadline(taken_bytes);
-    if (output_.empty() && state_ == ConnectionState::closing) {
-        end_output();
     }
     return taken_bytes;
+}
+
+void Connection::note_sent(IoResult sent, bool cut_short) {
+    if (!sent.ok() && !is_would_block(sent.error)) {
+        reactor().count().peer_resets.add();
+        close();
+        return;
+    }
+    if (sent.ok()) {
+        reactor().count().sent_bytes.add(static_cast<std::uint64_t>(sent.count));
+        output_.consume(reactor().blocks(), static_cast<std::size_t>(sent.count));
+    }
+    if (!sent.ok() || cut_short) {
+        edges_ &= static_cast<std::uint8_t>(~kWritable);
+    }
 }
 
 // One call to the kernel for what stands in front: a file's slice, or all pieces of memory up to the next file.
@@ -258,21 +317,49 @@ void Connection::handle_deadline() {
 }
 
 void Connection::set_deadline_in(std::uint32_t delay_ms) {
-    const std::uint32_t now_ms = reactor().now_ms();
-    std::uint32_t deadline = now_ms + delay_ms;
-    if (output_blocked()) {
-        const bool sooner = static_cast<std::int32_t>(deadline - write_deadline_ms_) < 0;
-        deadline = delay_ms != 0 && sooner ? deadline : write_deadline_ms_;
-    } else if (delay_ms == 0) {
-        reactor().deadlines_.cancel(timer_);
+    const std::uint32_t deadline = reactor().now_ms() + delay_ms;
+    if (delay_ms == 0 || (edges_ & (kBlocked | kArriving)) != 0) [[unlikely]] {
+        set_special_deadline(deadline, delay_ms != 0);
         return;
     }
     reactor().deadlines_.schedule(timer_, deadline);
 }
 
+void Connection::set_special_deadline(std::uint32_t deadline_ms, bool wanted) {
+    if (output_blocked()) {
+        const bool sooner = static_cast<std::int32_t>(deadline_ms - write_deadline_ms_) < 0;
+        deadline_ms = wanted && sooner ? deadline_ms : write_deadline_ms_;
+        wanted = true;
+    }
+    if ((edges_ & kArriving) != 0) {
+        timer_.deadline = deadline_ms;
+        edges_ = static_cast<std::uint8_t>(wanted ? edges_ | kDeadlineNoted : edges_ & ~kDeadlineNoted);
+    } else if (wanted) {
+        reactor().deadlines_.schedule(timer_, deadline_ms);
+    } else {
+        reactor().deadlines_.cancel(timer_);
+    }
+}
+
+// The connection stays beyond the turn in which it came.
+void Connection::link_noted_deadline() {
+    const bool noted = (edges_ & kDeadlineNoted) != 0;
+    edges_ &= static_cast<std::uint8_t>(~(kArriving | kDeadlineNoted));
+    if (noted) {
+        reactor().deadlines_.schedule(timer_, timer_.deadline);
+    }
+}
+
 void Connection::tighten_deadline_in(std::uint32_t delay_ms) {
     const std::uint32_t deadline = reactor().now_ms() + delay_ms;
-    if (!timer_.linked() || static_cast<std::int32_t>(timer_.deadline - deadline) > 0) {
+    const bool is_set = timer_.linked() || (edges_ & kDeadlineNoted) != 0;
+    if (is_set && static_cast<std::int32_t>(timer_.deadline - deadline) <= 0) {
+        return;
+    }
+    if ((edges_ & kArriving) != 0) {
+        timer_.deadline = deadline;
+        edges_ |= kDeadlineNoted;
+    } else {
         reactor().deadlines_.schedule(timer_, deadline);
     }
 }

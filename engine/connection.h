@@ -124,8 +124,18 @@ private:
     friend class ConnectionPool;
     friend class ConnectionList;
 
-    // kBlocked: output waits for the peer, and the write deadline runs. kColdFile: it waits for the disk.
-    enum Edge : std::uint8_t { kReadable = 1, kWritable = 2, kReadToEnd = 4, kBlocked = 8, kColdFile = 16 };
+    // kBlocked: output waits for the peer, and the write deadline runs. kColdFile: it waits for the disk. kArriving: it has its
+    // first share of the turn in which it was accepted, when most of those for one request end; so its deadline, if there is
+    // one (kDeadlineNoted), is only kept in the node, which is linked when the connection stays.
+    enum Edge : std::uint8_t {
+        kReadable = 1,
+        kWritable = 2,
+        kReadToEnd = 4,
+        kBlocked = 8,
+        kColdFile = 16,
+        kArriving = 32,
+        kDeadlineNoted = 64,
+    };
     enum Flag : std::uint8_t {
         kInputEnded = 1,
         kPaused = 2,
@@ -139,22 +149,40 @@ private:
 
     // The steps of a turn; called by the reactor.
     void handle_event(const platform::PollEvent& event);
+    void handle_error_event();
     void handle_deadline();
     void continue_work();
     void read_some();
-    void flush();
+    [[nodiscard, gnu::always_inline]] inline bool read_once();  // most reads end with the first
+    void read_on();
+    // Ready: the protocol left input for the next turn.
+    [[nodiscard]] bool can_read() const {
+        return (edges_ & kReadable) != 0 && (flags_ & (kPaused | kReady)) == 0 && state_ == ConnectionState::open;
+    }
+    void flush() {
+        send_some();
+        if (has(kWantsRoom)) {
+            give_wanted_room();
+        }
+    }
+    void give_wanted_room();
     void flush_leftover();
     std::uint64_t send_some();
 
-    [[nodiscard]] bool prepare_room();
+    [[nodiscard]] inline bool lease_input();
     void receive_failed(int error);
     [[nodiscard]] IoResult send_front(bool* cut_short);
+    std::uint64_t send_loop();
+    void note_sent(IoResult sent, bool cut_short);
+    void after_sending(std::uint64_t taken_bytes);
     [[nodiscard]] IoResult send_file_slice(const FileRange& file);
     void file_is_warm(std::uint64_t end);
     void mind_write_deadline(std::uint64_t taken_bytes);
+    void set_special_deadline(std::uint32_t deadline_ms, bool wanted);
+    void link_noted_deadline();
     void end_output();
     void discard_some();
-    void give_back_input();
+    inline void give_back_input();
     void change_state(ConnectionState to);
     [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
 

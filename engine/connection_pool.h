@@ -63,7 +63,8 @@ private:
     struct SlotsDeleter {
         void operator()(Connection* slots) const;
     };
-    struct Slab {
+    // Of a size by which the table's end is found without a division.
+    struct alignas(32) Slab {
         std::unique_ptr<Connection[], SlotsDeleter> slots;
         std::uint32_t in_use = 0;
         std::uint32_t first_free = Connection::kNone;

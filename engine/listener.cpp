@@ -16,13 +16,18 @@ Listener::Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolF
     alarm_.ring = [](void* context) {
         auto& self = *static_cast<Listener*>(context);
         self.resting_ = false;
-        self.pending_ = true;  // no edge comes for those who came while it rested
+        self.on_readable();  // no edge comes for those who came while it rested
     };
 }
 
 Listener::~Listener() {
     reactor_.cancel(alarm_);
     close();
+}
+
+void Listener::on_readable() {
+    pending_ = true;
+    reactor_.expect_clients();
 }
 
 void Listener::accept_some() {
@@ -93,7 +98,7 @@ void Listener::begin_drain() {
     draining_ = true;
     if (fd_ >= 0) {
         platform::drop_new_handshakes(fd_);
-        pending_ = true;
+        on_readable();
     }
 }
 

@@ -25,7 +25,7 @@ public:
     Listener& operator=(const Listener&) = delete;
 
     // The poller says that clients wait: `accept_some` takes them, a batch at a time.
-    void on_readable() { pending_ = true; }
+    void on_readable();
     // Clients may wait that are not accepted yet.
     [[nodiscard]] bool pending() const { return pending_ && !resting_ && fd_ >= 0; }
     void accept_some();

@@ -3,66 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <new>
 #include <utility>
 
-#include "penstock/engine/config.h"
 #include "penstock/engine/ensure.h"
 
 namespace penstock {
-
-// What is left of one run of bytes, or of one file range. `release` tells which.
-struct OutputQueue::Piece {
-    struct Memory {
-        const char* data;
-        std::uint64_t size;
-        void* owner;
-    };
-
-    Piece(std::string_view bytes, void* owner, void (*release_owner)(void*))
-        : release(release_owner), memory{bytes.data(), bytes.size(), owner} {}
-    explicit Piece(const FileRange& range) : release(&drop_file), file(range) {}
-
-    // Not an empty marker: a linker that folds equal functions would make every empty callback look like it.
-    static void drop_file(void* piece) { static_cast<Piece*>(piece)->file.drop(); }
-
-    [[nodiscard]] bool is_file() const { return release == &drop_file; }
-    [[nodiscard]] std::uint64_t size() const { return is_file() ? file.size : memory.size; }
-    [[nodiscard]] bool ends_at(const char* place) const {
-        return !is_file() && memory.data + memory.size == place;
-    }
-
-    void (*release)(void*);  // called with the owner; of a file range, with the piece
-    union {
-        Memory memory;
-        FileRange file;
-    };
-};
-
-// The head of a leased block. Bytes grow from behind it, descriptors from the block's end towards them.
-struct OutputQueue::Block {
-    Block* next = nullptr;
-    Block* last = this;  // of the whole queue; kept only in its first block
-    std::uint32_t used_bytes = sizeof(Block);
-    std::uint16_t front = 0;  // descriptors before this one are done with
-    std::uint16_t count = 0;
-
-    [[nodiscard]] Piece* piece(std::size_t index) {
-        return reinterpret_cast<Piece*>(reinterpret_cast<std::byte*>(this) + kIoBlockBytes) - 1 - index;
-    }
-    [[nodiscard]] char* cursor() { return reinterpret_cast<char*>(this) + used_bytes; }
-    [[nodiscard]] bool spent() const { return front == count; }
-    // Bytes that fit together with a descriptor for them.
-    [[nodiscard]] std::size_t room() const {
-        const std::size_t taken = used_bytes + (count + std::size_t{1}) * sizeof(Piece);
-        return taken < kIoBlockBytes ? kIoBlockBytes - taken : 0;
-    }
-    template <class... Arguments>
-    void add_piece(Arguments&&... arguments) {
-        ::new (static_cast<void*>(piece(count))) Piece(std::forward<Arguments>(arguments)...);
-        ++count;
-    }
-};
 
 namespace {
 
@@ -266,10 +211,18 @@ OutputQueue::Block* OutputQueue::try_block_with(BlockPool& pool, std::size_t byt
             return last;
         }
     }
+    if (first_ == nullptr) [[likely]] {
+        std::byte* const memory = pool.try_acquire();
+        if (memory == nullptr) [[unlikely]] {
+            return nullptr;
+        }
+        first_ = ::new (static_cast<void*>(memory)) Block;
+        return first_;
+    }
     if (!try_add_blocks(pool, 1)) {
         return nullptr;
     }
-    Block* fresh = first_->last->next != nullptr ? first_->last->next : first_;
+    Block* fresh = first_->last->next;
     first_->last = fresh;
     return fresh;
 }

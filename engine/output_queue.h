@@ -12,11 +12,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "penstock/engine/block_pool.h"
+#include "penstock/engine/config.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
@@ -77,6 +80,13 @@ public:
     // many were filled in. `*file_follows` tells whether a file range comes right behind them.
     [[nodiscard]] std::size_t gather(std::span<platform::SendPiece> pieces, bool* file_follows) const;
 
+    // The usual case in short. All that waits, when that is one piece of memory; else nullptr.
+    struct Piece;
+    [[nodiscard]] const Piece* only_piece() const;
+    [[nodiscard]] static std::string_view bytes_of(const Piece& piece);
+    // The kernel has all of `only_piece`, and nothing was queued or consumed since that was asked for.
+    void drop_only_piece(BlockPool& pool, const Piece& piece);
+
     // `bytes` of what `gather` or `front_file` gave have been taken by the kernel; releases what is complete.
     void consume(BlockPool& pool, std::size_t bytes);
     // Drops everything: gives blocks back, releases owners, closes files.
@@ -86,7 +96,6 @@ public:
     static constexpr std::size_t kMaxReserveBytes = 15 << 10;
 
 private:
-    struct Piece;
     struct Block;
 
     [[nodiscard]] Block* try_block_with(BlockPool& pool, std::size_t bytes);
@@ -99,5 +108,81 @@ private:
 };
 
 static_assert(sizeof(OutputQueue) == 16);
+
+// What is left of one run of bytes, or of one file range. `release` tells which.
+struct OutputQueue::Piece {
+    struct Memory {
+        const char* data;
+        std::uint64_t size;
+        void* owner;
+    };
+
+    Piece(std::string_view bytes, void* owner, void (*release_owner)(void*))
+        : release(release_owner), memory{bytes.data(), bytes.size(), owner} {}
+    explicit Piece(const FileRange& range) : release(&drop_file), file(range) {}
+
+    // Not an empty marker: a linker that folds equal functions would make every empty callback look like it.
+    static void drop_file(void* piece) { static_cast<Piece*>(piece)->file.drop(); }
+
+    [[nodiscard]] bool is_file() const { return release == &drop_file; }
+    [[nodiscard]] std::uint64_t size() const { return is_file() ? file.size : memory.size; }
+    [[nodiscard]] bool ends_at(const char* place) const {
+        return !is_file() && memory.data + memory.size == place;
+    }
+
+    void (*release)(void*);  // called with the owner; of a file range, with the piece
+    union {
+        Memory memory;
+        FileRange file;
+    };
+};
+
+// The head of a leased block. Bytes grow from behind it, descriptors from the block's end towards them.
+struct OutputQueue::Block {
+    Block* next = nullptr;
+    Block* last = this;  // of the whole queue; kept only in its first block
+    std::uint32_t used_bytes = sizeof(Block);
+    std::uint16_t front = 0;  // descriptors before this one are done with
+    std::uint16_t count = 0;
+
+    [[nodiscard]] Piece* piece(std::size_t index) {
+        return reinterpret_cast<Piece*>(reinterpret_cast<std::byte*>(this) + kIoBlockBytes) - 1 - index;
+    }
+    [[nodiscard]] char* cursor() { return reinterpret_cast<char*>(this) + used_bytes; }
+    [[nodiscard]] bool spent() const { return front == count; }
+    // Bytes that fit together with a descriptor for them.
+    [[nodiscard]] std::size_t room() const {
+        const std::size_t taken = used_bytes + (count + std::size_t{1}) * sizeof(Piece);
+        return taken < kIoBlockBytes ? kIoBlockBytes - taken : 0;
+    }
+    template <class... Arguments>
+    void add_piece(Arguments&&... arguments) {
+        ::new (static_cast<void*>(piece(count))) Piece(std::forward<Arguments>(arguments)...);
+        ++count;
+    }
+};
+
+inline const OutputQueue::Piece* OutputQueue::only_piece() const {
+    Block* const block = first_;
+    if (block == nullptr || block->front + 1 != block->count || block->next != nullptr) {
+        return nullptr;
+    }
+    const Piece* const piece = block->piece(block->front);
+    return piece->is_file() ? nullptr : piece;
+}
+
+inline std::string_view OutputQueue::bytes_of(const Piece& piece) {
+    return {piece.memory.data, static_cast<std::size_t>(piece.memory.size)};
+}
+
+inline void OutputQueue::drop_only_piece(BlockPool& pool, const Piece& piece) {
+    auto* const block = reinterpret_cast<std::byte*>(first_);
+    first_ = nullptr;
+    memory_bytes_ = 0;
+    if (piece.release != nullptr) {
+        piece.release(piece.memory.owner);
+    }
+    pool.release(block);
+}
 
 }  // namespace penstock

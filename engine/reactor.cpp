@@ -48,7 +48,6 @@ Reactor::Reactor(const Config& config, unsigned number, OffloadPool* offload)
       closed_(connections_) {
     std::memcpy(date_field_.data(), "Date: ", 6);
     std::memcpy(date_field_.data() + 6 + kHttpDateBytes, "\r\n", 2);
-    date_second_ = -1;
     link_->reactor = this;
     dirty_.reserve(std::size_t{config.connection_limit} + config.refusal_limit);
     update_clock();
@@ -93,7 +92,7 @@ void Reactor::run() {
 bool Reactor::run_turn(int max_wait_ms) {
     const CurrentReactor scope(this);
     const platform::PollResult polled = poller_.wait(choose_timeout(max_wait_ms));
-    if (polled.error != 0) {
+    if (polled.error != 0) [[unlikely]] {
         stop_for_fault(polled.error);
         return false;
     }
@@ -101,16 +100,25 @@ bool Reactor::run_turn(int max_wait_ms) {
     update_clock();
     dispatch(polled.events);
     expire_timers();
-    if (polled.woken || messages_left_) {
-        run_messages();
+    if (polled.woken || more_to_do_) {
+        run_rest_of_turn(polled.woken);
     }
-    accept_pending();
-    run_ready();
-    finish_turn();
-    if (draining_) {
+    if (draining_) [[unlikely]] {
         check_drain();
     }
     return !stopped_;
+}
+
+void Reactor::run_rest_of_turn(bool woken) {
+    if (woken || messages_left_) {
+        run_messages();
+    }
+    if (clients_wait_) {
+        accept_pending();
+    }
+    run_ready();
+    finish_turn();
+    more_to_do_ = has_work() || !starved_.empty();  // who is starved waits for any block that comes back, whoever had it
 }
 
 // A poller that fails would fail for ever, and the loop would spin: the reactor ends instead, and says why.
@@ -123,57 +131,76 @@ void Reactor::stop_for_fault(int error) {
 }
 
 bool Reactor::has_work() const {
-    return !ready_.empty() || !closed_.empty() || !dirty_.empty() || messages_left_ ||
-           std::any_of(listeners_.begin(), listeners_.end(), [](const auto& l) { return l->pending(); });
+    return !ready_.empty() || !closed_.empty() || !dirty_.empty() || messages_left_ || clients_wait_;
 }
 
-int Reactor::choose_timeout(int max_wait_ms) const {
-    if (has_work()) {
+inline int Reactor::choose_timeout(int max_wait_ms) {
+    if (more_to_do_ && has_work()) {
         return 0;
     }
-    int timeout = max_wait_ms;
-    const auto shorten = [&timeout](int other) {
-        if (other >= 0 && (timeout < 0 || other < timeout)) {
-            timeout = other;
-        }
-    };
-    shorten(deadlines_.next_timeout_ms());
-    shorten(alarms_.next_timeout_ms());
-    if (draining_ && !cut_) {
-        shorten(std::max(0, static_cast<std::int32_t>(drain_deadline_ms_ - now_ms_)));
+    // Unsigned, -1 for "never" is the longest of all.
+    auto timeout = static_cast<unsigned>(max_wait_ms);
+    timeout = std::min(timeout, static_cast<unsigned>(deadlines_.next_timeout_ms()));
+    timeout = std::min(timeout, static_cast<unsigned>(alarms_.next_timeout_ms()));
+    if (draining_ && !cut_) [[unlikely]] {
+        timeout = std::min(timeout, static_cast<unsigned>(std::max(0, static_cast<std::int32_t>(drain_deadline_ms_ - now_ms_))));
     }
-    return timeout;
+    return static_cast<int>(timeout);
 }
 
-void Reactor::update_clock() {
+inline void Reactor::update_clock() {
     now_ms_ = static_cast<std::uint32_t>(platform::monotonic_ms() - start_ms_);
-    const std::int64_t second = platform::wall_seconds();
-    if (second != date_second_) {
-        date_second_ = second;
-        write_http_date(second, date_field_.data() + 6);
+    if (now_ms_ - date_set_ms_ >= date_holds_ms_) [[unlikely]] {
+        update_date();
     }
 }
 
-void Reactor::dispatch(std::span<const platform::PollEvent> events) {
+// The wall clock is asked again when its second must be over. Who sets it meanwhile is noticed then, within a second.
+void Reactor::update_date() {
+    constexpr std::int64_t kSecond = 1000;
+    const std::int64_t wall = platform::wall_ms();
+    const std::int64_t into_second = (wall % kSecond + kSecond) % kSecond;
+    write_http_date((wall - into_second) / kSecond, date_field_.data() + 6);
+    date_set_ms_ = now_ms_;
+    date_holds_ms_ = static_cast<std::uint32_t>(kSecond - into_second);
+}
+
+inline void Reactor::dispatch(std::span<const platform::PollEvent> events) {
     for (const platform::PollEvent& event : events) {
         const ConnectionToken token = ConnectionToken::unpack(event.token);
-        if (token.index >= kListenerIndex) {
-            listeners_[token.index - kListenerIndex]->on_readable();
-        } else if (Connection* connection = connections_.find(token)) {
+        if (Connection* connection = connections_.find(token)) [[likely]] {
             connection->handle_event(event);
         } else {
-            counters_.stale_events.add();
+            dispatch_to_none(token);
         }
     }
 }
 
-void Reactor::expire_timers() {
-    deadlines_.advance(now_ms_);
+void Reactor::dispatch_for_test(const platform::PollEvent& event) { dispatch({&event, 1}); }
+
+// No connection has this name: it is a listener's, or one that has ended.
+void Reactor::dispatch_to_none(ConnectionToken token) {
+    if (token.index >= kListenerIndex) {
+        listeners_[token.index - kListenerIndex]->on_readable();
+    } else {
+        counters_.stale_events.add();
+    }
+}
+
+inline void Reactor::expire_timers() {
+    const bool deadlines_came = deadlines_.advance(now_ms_);
+    const bool alarms_came = alarms_.advance(now_ms_);
+    if (deadlines_came || alarms_came) [[unlikely]] {
+        run_due_timers();
+    }
+}
+
+void Reactor::run_due_timers() {
     while (TimerNode* node = deadlines_.pop_due()) {
         auto* const slot = reinterpret_cast<std::byte*>(node) - offsetof(Connection, timer_);
         reinterpret_cast<Connection*>(slot)->handle_deadline();
     }
-    alarms_.advance(now_ms_);
+    alarms_.advance(now_ms_);  // once more: a deadline may just have set one that is due
     while (TimerNode* node = alarms_.pop_due()) {
         auto* const alarm = static_cast<Alarm*>(node);
         alarm->ring(alarm->context);
@@ -194,9 +221,12 @@ void Reactor::run_messages() {
 }
 
 void Reactor::accept_pending() {
+    bool more_wait = false;
     for (const auto& listener : listeners_) {
         listener->accept_some();
+        more_wait |= listener->pending();
     }
+    clients_wait_ = more_wait;
 }
 
 void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal) {
@@ -208,7 +238,7 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
     connection->fd_ = fd;
     connection->peer_ = peer;
     connection->protocol_ = &protocol;
-    connection->edges_ = Connection::kReadable | Connection::kWritable;
+    connection->edges_ = Connection::kReadable | Connection::kWritable | Connection::kArriving;
     connection->change_state(ConnectionState::open);
     if (refusal.empty()) {
         counters_.active.add();
@@ -226,6 +256,7 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
         }
     }
     if (connection->state_ != ConnectionState::closed) {
+        connection->link_noted_deadline();
         register_with_poller(*connection);
     }
 }
@@ -312,12 +343,14 @@ void Reactor::make_ready(Connection& connection) {
     end_starvation(connection);  // it has something to do that needs no block; if it reads, it will wait again
     connection.flags_ |= Connection::kReady;
     ready_.push_back(connection);
+    more_to_do_ = true;
 }
 
 void Reactor::make_dirty(Connection& connection) {
     if (!connection.has(Connection::kDirty)) {
         connection.flags_ |= Connection::kDirty;
         dirty_.push_back(connection.index_);
+        more_to_do_ = true;
     }
 }
 
@@ -329,6 +362,7 @@ void Reactor::make_closed(Connection& connection) {
     }
     connection.flags_ &= static_cast<std::uint8_t>(~(Connection::kReady | Connection::kStarved));
     closed_.push_back(connection);
+    more_to_do_ = true;
 }
 
 void Reactor::request_stop(bool cut) {

@@ -149,6 +149,8 @@ public:
     // Sees to it, as far as that helps, that output of `connection` finds so many blocks.
     void make_output_room(std::size_t blocks, const Connection& connection);
 
+    // Clients may wait at a listener: this turn, or the next one, which will not wait, asks all of them.
+    void expect_clients() { clients_wait_ = more_to_do_ = true; }
     // A new connection: takes a slot, reads and answers at once if bytes are there, and registers only what stays
     // open. With a `refusal` it says just that and lingers. Takes over `fd`, also when it fails.
     void adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal);
@@ -162,7 +164,7 @@ public:
     void log(LogLevel level, std::string_view line) const;
 
     // As if the poller had given it: how tests make an event that comes too late.
-    void dispatch_for_test(const platform::PollEvent& event) { dispatch({&event, 1}); }
+    void dispatch_for_test(const platform::PollEvent& event);
 
 private:
     friend class Connection;
@@ -178,14 +180,19 @@ private:
     void end_starvation(Connection& connection);
     void make_dirty(Connection& connection);
     void make_closed(Connection& connection);
-    [[nodiscard]] int choose_timeout(int max_wait_ms) const;
-    void update_clock();
-    void dispatch(std::span<const platform::PollEvent> events);
-    void expire_timers();
+    // Those that are inline are parts of run_turn, defined beside it.
+    [[nodiscard]] inline int choose_timeout(int max_wait_ms);
+    inline void update_clock();
+    void update_date();
+    inline void dispatch(std::span<const platform::PollEvent> events);
+    void dispatch_to_none(ConnectionToken token);
+    inline void expire_timers();
+    void run_due_timers();
     void run_messages();
     void accept_pending();
     void run_ready();
     void relieve_starved();
+    void run_rest_of_turn(bool woken);
     void finish_turn();
     void flush_dirty();
     void take_apart_closed();
@@ -210,7 +217,8 @@ private:
     platform::Poller poller_;
     const std::uint64_t start_ms_;
     std::uint32_t now_ms_ = 0;
-    std::int64_t date_second_ = 0;
+    std::uint32_t date_set_ms_ = 0;      // when the wall clock was looked at
+    std::uint32_t date_holds_ms_ = 0;    // for how long the Date field is right from then on
     std::array<char, 37> date_field_{};
 
     BlockPool blocks_;
@@ -238,7 +246,11 @@ private:
     std::uint64_t body_memory_bytes_ = 0;
     std::uint64_t encoder_memory_bytes_ = 0;
     std::uint64_t next_arrival_ = 0;
+    // One of the lists is not empty, or one of the next two is set: set by whoever adds something, and looked at again at the end
+    // of a turn. A turn that answers what it was told of, as most do, finds it false and asks none of them.
+    bool more_to_do_ = false;
     bool messages_left_ = false;
+    bool clients_wait_ = false;  // of a listener at least it may be so
     bool draining_ = false;
     bool cut_ = false;  // the drain's time was up
     bool stopped_ = false;

@@ -74,6 +74,7 @@ void Reactor::make_starved(Connection& connection) {
         counters_.input_starved.add();
         connection.flags_ |= Connection::kStarved;
         starved_.push_back(connection);
+        more_to_do_ = true;
         connection.tighten_deadline_in(kStarvedTimeoutMs);
     }
 }

@@ -24,6 +24,8 @@ void TimerWheel::clear() {
     }
     forget(std::exchange(due_, nullptr));
     size_ = 0;
+    ticks_left_ = kNoSlot;
+    nearest_known_ = false;
 }
 
 void TimerWheel::forget(TimerNode* first) {
@@ -33,22 +35,30 @@ void TimerWheel::forget(TimerNode* first) {
     }
 }
 
-void TimerWheel::advance(std::uint32_t now_ms) {
-    // A busy reactor turns several times a millisecond: then only past deadlines can have come.
-    if (now_ms == now_ && (occupied_[0] >> (now_ % kSlots) & 1) == 0) {
-        return;
-    }
+void TimerWheel::advance_to_slots(std::uint32_t now_ms) {
     TimerNode** due_end = &due_;
     while (*due_end != nullptr) {
         due_end = &(*due_end)->next;
     }
     // From one occupied slot to the next: what an advance costs follows from the nodes, not from the time.
-    for (std::uint32_t ticks = ticks_to_next_slot(); ticks <= now_ms - now_; ticks = ticks_to_next_slot()) {
+    std::uint32_t ticks = ticks_to_next_slot();
+    for (; ticks <= now_ms - now_; ticks = ticks_to_next_slot()) {
         now_ += ticks;
         cascade();
         due_end = expire(due_end);
     }
+    ticks_left_ = ticks == kNoSlot ? kNoSlot : ticks - (now_ms - now_);
+    nearest_known_ = false;
     now_ = now_ms;
+}
+
+int TimerWheel::look_for_timeout() {
+    if (due_ != nullptr) {
+        return 0;
+    }
+    ticks_left_ = ticks_to_next_slot();
+    nearest_known_ = true;
+    return static_cast<int>(ticks_left_);  // kMaxDelayMs at most: something is linked
 }
 
 TimerNode* TimerWheel::pop_due() {
@@ -63,15 +73,6 @@ TimerNode* TimerWheel::pop_due() {
         return &node;
     }
     return nullptr;
-}
-
-int TimerWheel::next_timeout_ms() const {
-    if (due_ != nullptr) {
-        return 0;
-    }
-    const std::uint32_t ticks = ticks_to_next_slot();
-    constexpr std::uint32_t kFurthest = 1u << 30;
-    return ticks <= kFurthest ? static_cast<int>(ticks) : -1;
 }
 
 // Whether a node whose slot came up has to wait on. `schedule` lets no deadline of a linked node get further
@@ -112,6 +113,8 @@ void TimerWheel::link(TimerNode& node) {
     }
     *head = &node;
     occupied_[level] |= std::uint64_t{1} << slot;
+    const std::uint32_t slot_begins = node.deadline >> (level * kSlotBits) << (level * kSlotBits);
+    ticks_left_ = std::min(ticks_left_, slot_begins - now_);
 }
 
 void TimerWheel::unlink(TimerNode& node) {
@@ -127,6 +130,7 @@ void TimerWheel::unlink(TimerNode& node) {
         if (offset < sizeof(slots_)) {
             const std::size_t index = offset / sizeof(TimerNode*);
             occupied_[index / kSlots] &= ~(std::uint64_t{1} << (index % kSlots));
+            nearest_known_ = false;
         }
     }
     node.link = nullptr;
@@ -141,7 +145,7 @@ TimerNode* TimerWheel::take_slot(std::uint32_t level, std::uint32_t slot) {
 
 // Ticks until time reaches an occupied slot of any level; the maximum when there is none.
 std::uint32_t TimerWheel::ticks_to_next_slot() const {
-    std::uint32_t least = std::numeric_limits<std::uint32_t>::max();
+    std::uint32_t least = kNoSlot;
     if (occupied_[0] != 0) {
         least = static_cast<std::uint32_t>(
             std::countr_zero(std::rotr(occupied_[0], static_cast<int>(now_ % kSlots))));

@@ -42,14 +42,15 @@ public:
 
     // Moves time on and puts the nodes that are due, in the order of their times, into a list for `pop_due`;
     // nodes that fired early are linked again. The caller then takes one node at a time until there is none.
-    void advance(std::uint32_t now_ms);
+    // False when none has come by this; true when it may be so.
+    bool advance(std::uint32_t now_ms);
     // The next node that is due, unlinked, or nullptr. A node cancelled or rescheduled by the handler of
     // another one is handled correctly.
     [[nodiscard]] TimerNode* pop_due();
 
     // Milliseconds until something may be due: 0 now, -1 never. Never later than the first deadline; may be
     // earlier, when a node only has to move to a finer level.
-    [[nodiscard]] int next_timeout_ms() const;
+    [[nodiscard]] int next_timeout_ms();
 
     [[nodiscard]] std::uint32_t now_ms() const { return now_; }
     [[nodiscard]] std::size_t size() const { return size_; }
@@ -58,6 +59,7 @@ private:
     static constexpr int kSlotBits = 6;
     static constexpr std::uint32_t kSlots = 1u << kSlotBits;
     static constexpr int kLevels = 5;  // 64^5 ticks of a millisecond are more than kMaxDelayMs
+    static constexpr std::uint32_t kNoSlot = ~std::uint32_t{0};
 
     using Slots = std::array<std::array<TimerNode*, kSlots>, kLevels>;
 
@@ -68,6 +70,8 @@ private:
     static void forget(TimerNode* first);
     [[nodiscard]] TimerNode* take_slot(std::uint32_t level, std::uint32_t slot);
     [[nodiscard]] std::uint32_t ticks_to_next_slot() const;
+    void advance_to_slots(std::uint32_t now_ms);
+    [[nodiscard]] int look_for_timeout();
     void cascade();
     [[nodiscard]] TimerNode** expire(TimerNode** due_end);
 
@@ -75,6 +79,11 @@ private:
     // 0 holds the times from `now_` to now_ + 63; past deadlines hang at `now_`. Level n above holds the 64
     // digits that follow the digit of `now_`: when time reaches one, its slot is emptied into finer levels.
     std::uint32_t now_;
+    // No occupied slot begins sooner than so many ticks after `now_`. The nearest begins then, unless it may have been emptied
+    // by hand, or has just come up: then `nearest_known_` is false, and who wants to know looks again. A busy reactor turns
+    // thousands of times between two slots, and this is all it asks.
+    std::uint32_t ticks_left_ = kNoSlot;
+    bool nearest_known_ = false;
     std::size_t size_ = 0;  // nodes linked here, those in `due_` included
     TimerNode* due_ = nullptr;
     std::array<std::uint64_t, kLevels> occupied_{};  // a bit for each slot that is not empty
@@ -88,6 +97,24 @@ inline void TimerWheel::schedule(TimerNode& node, std::uint32_t deadline_ms) {
         return;
     }
     relink(node, deadline_ms);
+}
+
+inline bool TimerWheel::advance(std::uint32_t now_ms) {
+    const std::uint32_t ticks = now_ms - now_;
+    if (ticks < ticks_left_) [[likely]] {
+        ticks_left_ -= ticks;
+        now_ = now_ms;
+        return false;
+    }
+    advance_to_slots(now_ms);
+    return true;
+}
+
+inline int TimerWheel::next_timeout_ms() {
+    if (size_ == 0) {
+        return -1;
+    }
+    return nearest_known_ ? static_cast<int>(ticks_left_) : look_for_timeout();
 }
 
 }  // namespace penstock

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "penstock/platform/address.h"
 #include "penstock/platform/error.h"
@@ -70,8 +71,11 @@ void remove_socket_file(const ListenTarget& target);
 // `count` 0 means that the peer has finished sending.
 [[nodiscard]] IoResult receive(int fd, std::span<std::byte> buffer);
 
-// Sends in order, as much as the kernel takes in one call. `more`: further bytes follow at once
-// (MSG_MORE). A peer that is gone is EPIPE or ECONNRESET, never a signal.
+// Sends as much as the kernel takes in one call. A peer that is gone is EPIPE or ECONNRESET, never a signal.
+[[nodiscard]] IoResult send(int fd, std::string_view bytes);
+
+// The same for several runs of bytes, in order. `more`: further bytes follow at once
+// (MSG_MORE).
 [[nodiscard]] IoResult send(int fd, std::span<const SendPiece> pieces, bool more);
 
 // Sends `size` bytes of `file_fd` from `offset` by sendfile. `count` 0 means that the file ended early.

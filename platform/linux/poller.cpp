@@ -5,14 +5,25 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <new>
+
+#include "penstock/platform/posix/hot_calls.h"
 
 namespace penstock::platform {
 
 namespace {
 
-PollEvent translate(const epoll_event& event);
+[[gnu::noinline]] PollEvent translate(const epoll_event& event);  // apart, so that `wait` keeps no registers for it
+
+long call_wait(int poll_fd, epoll_event* events, std::size_t count, int timeout_ms) {
+#ifdef PENSTOCK_DIRECT_CALLS
+    return kernel_call(SYS_epoll_wait, poll_fd, events, count, timeout_ms);
+#else
+    return or_negative_errno(::epoll_wait(poll_fd, events, static_cast<int>(count), timeout_ms));
+#endif
+}
 
 }  // namespace
 
@@ -74,27 +85,26 @@ void Poller::remove(int fd) {
 }
 
 PollResult Poller::wait(int timeout_ms) {
-    PollResult result;
-    if (buffers_ == nullptr) {
-        result.error = EBADF;
-        return result;
+    if (buffers_ == nullptr) [[unlikely]] {
+        return {.events = {}, .woken = false, .error = EBADF};
     }
-    const int ready = ::epoll_wait(poll_fd_, buffers_->kernel_events.data(), kMaxEvents, timeout_ms);
-    if (ready < 0) {
-        result.error = errno == EINTR ? 0 : errno;
-        return result;
+    const long ready = call_wait(poll_fd_, buffers_->kernel_events.data(), kMaxEvents, timeout_ms);
+    if (ready < 0) [[unlikely]] {
+        return {.events = {}, .woken = false, .error = ready == -EINTR ? 0 : static_cast<int>(-ready)};
     }
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(ready); ++i) {
-        const epoll_event& event = buffers_->kernel_events[i];
-        if (event.data.u64 == kReservedToken) {
-            result.woken = true;
+    bool woken = false;
+    PollEvent* translated = buffers_->events.data();
+    const epoll_event* const end = buffers_->kernel_events.data() + ready;
+    for (const epoll_event* event = buffers_->kernel_events.data(); event != end; ++event) {
+        if (event->data.u64 == kReservedToken) [[unlikely]] {
+            woken = true;
+        } else if (event->events == (EPOLLIN | EPOLLOUT)) [[likely]] {
+            *translated++ = {.token = event->data.u64, .readable = true, .writable = true};
         } else {
-            buffers_->events[count++] = translate(event);
+            *translated++ = translate(*event);
         }
     }
-    result.events = std::span(buffers_->events.data(), count);
-    return result;
+    return {.events = {buffers_->events.data(), translated}, .woken = woken, .error = 0};
 }
 
 // The eventfd is never read: with EPOLLET each write to it makes a new edge, whatever the counter holds, and

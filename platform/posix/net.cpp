@@ -16,6 +16,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "penstock/platform/posix/hot_calls.h"
+
 namespace penstock::platform {
 
 namespace {
@@ -79,6 +81,18 @@ Address unpack(const SocketAddress& packed) {
 // No call here waits, so none should be interrupted; where a system says EINTR all the same, nothing has
 // happened and the call is simply made again.
 template <class Call>
+IoResult repeat_interrupted(Call call) {
+    long result = call();
+    while (result == -EINTR) [[unlikely]] {
+        result = call();
+    }
+    if (result < 0) [[unlikely]] {
+        return IoResult::failure(static_cast<int>(-result));
+    }
+    return IoResult::success(result);
+}
+
+template <class Call>
 auto uninterrupted(Call call) {
     auto result = call();
     while (result < 0 && errno == EINTR) {
@@ -128,24 +142,27 @@ void remove_socket_file(const ListenTarget& target) {
 IoResult accept(int listener_fd, PeerAddress* peer) {
     SocketAddress address;
     address.size = sizeof address.storage;
-    const int fd = uninterrupted(
-        [&] { return ::accept4(listener_fd, address.get(), &address.size, SOCK_NONBLOCK | SOCK_CLOEXEC); });
-    if (fd < 0) {
-        return IoResult::failure(errno);
+    const IoResult accepted = repeat_interrupted(
+        [&] { return call_accept(listener_fd, address.get(), &address.size, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+    if (accepted.ok()) {
+        *peer = to_peer_address(address);
     }
-    *peer = to_peer_address(address);
-    return IoResult::success(fd);
+    return accepted;
 }
 
 IoResult receive(int fd, std::span<std::byte> buffer) {
-    return to_io_result(uninterrupted([&] { return ::recv(fd, buffer.data(), buffer.size(), 0); }));
+    return repeat_interrupted([&] { return call_receive(fd, buffer.data(), buffer.size()); });
+}
+
+IoResult send(int fd, std::string_view bytes) {
+    return repeat_interrupted([&] { return call_send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL); });
 }
 
 IoResult send(int fd, std::span<const SendPiece> pieces, bool more) {
     const int flags = MSG_NOSIGNAL | (more ? kMoreFlag : 0);
     if (pieces.size() == 1) {
-        // The usual case, and cheaper: sendmsg has the kernel copy and check the message's head first.
-        return to_io_result(uninterrupted([&] { return ::send(fd, pieces[0].data, pieces[0].size, flags); }));
+        // Cheaper: sendmsg has the kernel copy and check the message's head first.
+        return repeat_interrupted([&] { return call_send(fd, pieces[0].data, pieces[0].size, flags); });
     }
     msghdr message{};
     // sendmsg only reads them; iovec is not const because recvmsg shares it.
@@ -166,7 +183,7 @@ int reset_on_close(int fd) {
 }
 
 void close_descriptor(int fd) {
-    ::close(fd);
+    call_close(fd);
 }
 
 namespace {

@@ -60,6 +60,11 @@ IoResult receive(int fd, std::span<std::byte> buffer) {
     return kernel->end(Call::receive, connection->receive(buffer, outcome.most));
 }
 
+IoResult send(int fd, std::string_view bytes) {
+    const SendPiece piece = {bytes.data(), bytes.size()};
+    return send(fd, {&piece, 1}, false);
+}
+
 // `more` only shapes packets (man 2 send, MSG_MORE), of which there are none here.
 IoResult send(int fd, std::span<const SendPiece> pieces, bool) {
     const Scope kernel;

@@ -152,6 +152,9 @@ inline std::string receive_text(int fd) {
 }
 
 inline IoResult send_text(int fd, std::string_view text, bool more = false) {
+    if (!more) {
+        return platform::send(fd, text);
+    }
     const platform::SendPiece piece = {text.data(), text.size()};
     return platform::send(fd, std::span(&piece, 1), more);
 }

@@ -5,6 +5,7 @@
 #include <new>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "engine_fixture.h"
 #include "penstock/protocols/http/static_files.h"
@@ -179,6 +180,30 @@ TEST_CASE("a connection for one request costs accept, receive, send and close, a
     CHECK(engine.world.calls(sim::Call::receive) == 1);
     CHECK(engine.world.calls(sim::Call::send) == 1);
     CHECK(engine.world.calls(sim::Call::close) == 1);
+    CHECK(engine.world.calls(sim::Call::accept) == 2);  // and one to be told that nobody else waits
+    CHECK(engine.world.calls(sim::Call::poller_add) == 0);
+    CHECK(engine.world.calls(sim::Call::set_option) == 0);
+    engine.server.check_nothing_left();
+}
+
+TEST_CASE("connections for one request that come together share all calls but their own four") {
+    Engine engine(plain_router());
+    constexpr std::uint64_t kClients = 50;
+    std::vector<sim::Peer> peers;
+    for (std::uint64_t i = 0; i < kClients; ++i) {
+        peers.push_back(engine.world.connect(kPort));
+        peers.back().send(get("/plaintext", "Connection: close\r\n"));
+    }
+    engine.world.reset_calls();
+    engine.server.settle();
+    for (sim::Peer& peer : peers) {
+        CHECK(status_of(peer.take_received()) == 200);
+        CHECK(peer.closed_by_server());
+    }
+    CHECK(engine.world.calls(sim::Call::accept) == kClients + 1);
+    CHECK(engine.world.calls(sim::Call::receive) == kClients);
+    CHECK(engine.world.calls(sim::Call::send) == kClients);
+    CHECK(engine.world.calls(sim::Call::close) == kClients);
     CHECK(engine.world.calls(sim::Call::poller_add) == 0);
     engine.server.check_nothing_left();
 }

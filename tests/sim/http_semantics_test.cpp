@@ -264,8 +264,30 @@ TEST_CASE("every answer has a Date, of the second in which it was made") {
         REQUIRE(replies.size() == 1);
         CHECK(replies[0].field("Date") == "Sun, 06 Nov 1994 08:49:37 GMT");
     }
+    const auto date = [&engine] { return std::string(replies_in(engine.ask(get("/")))[0].field("Date")); };
     engine.server.advance(1'500);
-    CHECK(replies_in(engine.ask(get("/")))[0].field("Date") == "Sun, 06 Nov 1994 08:49:38 GMT");
+    CHECK(date() == "Sun, 06 Nov 1994 08:49:38 GMT");
+    engine.server.advance(499);
+    CHECK(date() == "Sun, 06 Nov 1994 08:49:38 GMT");
+    engine.server.advance(1);
+    CHECK(date() == "Sun, 06 Nov 1994 08:49:39 GMT");
+}
+
+TEST_CASE("a wall clock that is set is followed within a second, forwards, backwards and to before 1970") {
+    SemanticsEngine engine;
+    const auto date = [&engine] { return std::string(replies_in(engine.ask(get("/")))[0].field("Date")); };
+    REQUIRE(date() == "Sun, 06 Nov 1994 08:49:37 GMT");
+    engine.server.advance(300);
+    engine.world.set_wall_seconds(1'000'000'000);
+    engine.server.advance(700);  // the second that was being shown is over
+    CHECK(date() == "Sun, 09 Sep 2001 01:46:40 GMT");
+    engine.server.advance(299);  // 1,000,000,000.999
+    CHECK(date() == "Sun, 09 Sep 2001 01:46:40 GMT");
+    engine.server.advance(1);
+    CHECK(date() == "Sun, 09 Sep 2001 01:46:41 GMT");
+    engine.world.set_wall_seconds(-1);
+    engine.server.advance(1'000);
+    CHECK(date() == "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
 TEST_CASE("HTTP/1.0 gets what it understands") {

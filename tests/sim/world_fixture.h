@@ -40,8 +40,7 @@ inline int receive_error(int fd) {
 }
 
 inline IoResult send_text(int fd, std::string_view text) {
-    const platform::SendPiece piece{text.data(), text.size()};
-    return platform::send(fd, std::span(&piece, 1), false);
+    return platform::send(fd, text);
 }
 
 inline int open_listener_or_fail(const platform::ListenTarget& target) {
