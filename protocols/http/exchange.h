@@ -76,7 +76,7 @@ public:
     [[nodiscard]] std::uint64_t body_memory_bytes() const;
 
     // The parser's reports. Each returns 0 or the status to refuse with.
-    [[nodiscard]] unsigned head_arrived(std::string_view target, unsigned major, unsigned minor, Method method);
+    [[nodiscard]] unsigned head_arrived(const RequestLine& line);
     // The same head once more, now that its route is known, whose own limits hold from here on.
     [[nodiscard]] unsigned apply_route_limits(std::size_t head_bytes);
     [[nodiscard]] unsigned body_arrived(const char* data, std::size_t size);

@@ -34,13 +34,13 @@ template <class Number>
 
 }  // namespace
 
-unsigned Exchange::head_arrived(std::string_view target, unsigned major, unsigned minor, Method method) {
-    if (major != 1 || minor > 1) {
+unsigned Exchange::head_arrived(const RequestLine& line) {
+    if (line.major_version != 1 || line.minor_version > 1) {
         return 505;
     }
-    request_.minor_version_ = static_cast<std::uint8_t>(minor);
-    request_.method_ = method;
-    if (method == Method::other || method == Method::connect) {
+    request_.minor_version_ = line.minor_version;
+    request_.method_ = line.method;
+    if (line.method == Method::other || line.method == Method::connect) {
         return 501;  // nothing here is a proxy (RFC 9110 §9.3.6)
     }
     if (const unsigned status = check_fields(); status != 0) {
@@ -49,7 +49,7 @@ unsigned Exchange::head_arrived(std::string_view target, unsigned major, unsigne
     if (const unsigned status = check_framing(); status != 0) {
         return status;
     }
-    return find_route(target);
+    return find_route(line.target);
 }
 
 const RouteOptions& Exchange::route_options() const {
@@ -120,17 +120,24 @@ void Exchange::stop_request_time() {
     }
 }
 
-unsigned Exchange::check_fields() {
-    const std::string_view host = request_.header(HeaderName::host);
-    if (request_.repeated(HeaderName::host) || (host.data() == nullptr && request_.minor_version_ == 1) ||
-        (host.data() != nullptr && !http_.hosts().is_valid(host))) {
-        return 400;  // RFC 9112 §3.2
+inline unsigned Exchange::check_fields() {
+    if (!request_.has(HeaderName::host)) {
+        if (request_.minor_version_ == 1) {
+            return 400;  // RFC 9112 §3.2
+        }
+    } else {
+        request_.host_ = request_.header(HeaderName::host);
+        if (request_.repeated(HeaderName::host) || !http_.hosts().is_valid(request_.host_)) {
+            return 400;  // likewise
+        }
     }
-    request_.host_ = host;
-    client_keeps_alive_ = read_connection_field();
-    const std::string_view expectation = request_.header(HeaderName::expect);
-    if (expectation.data() != nullptr && request_.minor_version_ == 1) {
-        if (request_.repeated(HeaderName::expect) || !equal_ignoring_case(expectation, "100-continue")) {
+    client_keeps_alive_ = request_.minor_version_ == 1;
+    if (request_.has(HeaderName::connection)) {
+        client_keeps_alive_ = read_connection_field();
+    }
+    if (request_.has(HeaderName::expect) && request_.minor_version_ == 1) {
+        if (request_.repeated(HeaderName::expect) ||
+            !equal_ignoring_case(request_.header(HeaderName::expect), "100-continue")) {
             return 417;
         }
         expects_continue = true;
@@ -141,8 +148,8 @@ unsigned Exchange::check_fields() {
 // RFC 9112 §9.3: "close" wins over everything.
 bool Exchange::read_connection_field() const {
     bool keeps = request_.minor_version_ == 1;
-    if (request_.header(HeaderName::connection).data() == nullptr) {
-        return keeps;
+    if (!request_.repeated(HeaderName::connection) && request_.header(HeaderName::connection) == "keep-alive") {
+        return true;  // as nearly everybody says it
     }
     for (std::size_t i = 0; i < request_.header_count(); ++i) {
         if (request_.fields_[i].known == HeaderName::connection) {
@@ -157,7 +164,10 @@ bool Exchange::read_connection_field() const {
 }
 
 // RFC 9112 §6.1 to §6.3. Much of it llhttp has checked; so do we, since it must not depend on its version.
-unsigned Exchange::check_framing() {
+inline unsigned Exchange::check_framing() {
+    if (!request_.has_any({HeaderName::transfer_encoding, HeaderName::content_length})) {
+        return 0;
+    }
     const std::string_view coding = request_.header(HeaderName::transfer_encoding);
     const std::string_view length = request_.header(HeaderName::content_length);
     if (coding.data() != nullptr) {

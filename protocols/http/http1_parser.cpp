@@ -22,8 +22,6 @@ namespace {
 
 // Longer than any method that is registered. What is longer is none that is known, wherever it ends.
 constexpr std::size_t kMethodLimit = 64;
-// Digits of a chunk's size that 64 bits hold, leading zeros included.
-constexpr std::uint8_t kSizeDigitLimit = 16;
 constexpr std::string_view kLengthName = "Content-Length";
 // The first memory for trailers: a checksum or two.
 constexpr std::size_t kTrailerBytes = 256;
@@ -55,17 +53,6 @@ constexpr std::size_t kTrailerBytes = 256;
 }
 [[nodiscard]] bool is_token_byte(char c) {
     return is_token({&c, 1});
-}
-[[nodiscard]] bool is_text_byte(char c) {
-    return is_field_text({&c, 1});
-}
-// 16: no digit.
-[[nodiscard]] unsigned hex_digit(char c) {
-    if (c >= '0' && c <= '9') {
-        return static_cast<unsigned>(c - '0');
-    }
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? static_cast<unsigned>(lower - 'a' + 10) : 16;
 }
 
 }  // namespace
@@ -162,11 +149,7 @@ const llhttp_settings_t kSettings = ParserCallbacks::make_settings();
 
 }  // namespace
 
-Http1Parser::Http1Parser(Exchange& exchange) : exchange_(exchange) {
-    auto* const state = ::new (static_cast<void*>(state_)) llhttp_t;
-    llhttp_init(state, HTTP_REQUEST, &kSettings);
-    state->data = this;
-}
+Http1Parser::Http1Parser(Exchange& exchange) : exchange_(exchange) {}
 
 Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std::size_t to,
                                         std::size_t* end) {
@@ -175,11 +158,12 @@ Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std:
     if (!head_complete()) {
         // Nothing behind the limit is looked at, so that it does not matter how much of it has come.
         const std::size_t limit = exchange_.http().reactor().config().head_limit_bytes;
-        const Outcome outcome = parse_head(from, std::min(to, limit), end);
+        const std::size_t head_to = std::min(to, limit);
+        const Outcome outcome = llhttp_begun_ ? parse_head(from, head_to, end) : begin_head(head_to, end);
         if (outcome != Outcome::complete) {
             return outcome == Outcome::need_more && to >= limit ? failed(overflow_status()) : outcome;
         }
-        if (exchange_.streams_body() && (chunked_ || body_left_ > 0)) {
+        if ((chunked_ || body_left_ > 0) && exchange_.streams_body()) {
             return Outcome::head;
         }
     }
@@ -187,6 +171,19 @@ Http1Parser::Outcome Http1Parser::parse(const char* base, std::size_t from, std:
 }
 
 // ---- The head ------------------------------------------------------------------------------------------
+
+// Called at one place, for each request: inline, as are a few others on its way.
+inline Http1Parser::Outcome Http1Parser::begin_head(std::size_t to, std::size_t* end) {
+    const Config& config = exchange_.http().reactor().config();
+    const PlainHeadLimits limits{config.target_limit_bytes, config.header_count_limit};
+    RequestLine line;
+    *end = PlainHead::read({base_, to}, limits, exchange_.request(), &line);
+    if (*end != 0) {
+        return take_head(line, *end);
+    }
+    begin_llhttp();
+    return parse_head(0, to, end);
+}
 
 Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, std::size_t* end) {
     *end = to;
@@ -209,6 +206,13 @@ Http1Parser::Outcome Http1Parser::parse_head(std::size_t from, std::size_t to, s
         case HPE_INVALID_METHOD: unknown_method_ = true; return judge_method(to, end);
         default: return failed(error_status_ != 0 ? error_status_ : classify(error, stopped));
     }
+}
+
+void Http1Parser::begin_llhttp() {
+    auto* const state = ::new (static_cast<void*>(state_)) llhttp_t;
+    llhttp_init(state, HTTP_REQUEST, &kSettings);
+    state->data = this;
+    llhttp_begun_ = true;
 }
 
 // Behind a length llhttp takes spaces and no tabs. Both mean the same around it and both are wrong inside of it
@@ -245,14 +249,23 @@ Http1Parser::Outcome Http1Parser::finish_head(std::size_t head_end) {
     if (state->http_major == 1 && (base_[target_offset_ - 2] == ' ' || !version_follows_target(head_end))) {
         return failed(400);
     }
+    const RequestLine line{.target = {base_ + target_offset_, target_size_},
+                           .method = method_of(state->method),
+                           .major_version = state->http_major,
+                           .minor_version = state->http_minor};
+    return take_head(line, head_end);
+}
+
+// Whether PlainHead has read it or llhttp.
+inline Http1Parser::Outcome Http1Parser::take_head(const RequestLine& line, std::size_t head_bytes) {
     phase_ = Phase::body;
-    unsigned status = exchange_.head_arrived({base_ + target_offset_, target_size_}, state->http_major,
-                                             state->http_minor, method_of(state->method));
-    status = status != 0 ? status : exchange_.apply_route_limits(head_end);
+    exchange_.request().set_base(base_);  // since the last field the head may have moved
+    unsigned status = exchange_.head_arrived(line);
+    status = status != 0 ? status : exchange_.apply_route_limits(head_bytes);
     if (status != 0) {
         return failed(status);
     }
-    chunked_ = exchange_.request().header(HeaderName::transfer_encoding).data() != nullptr;
+    chunked_ = exchange_.request().has(HeaderName::transfer_encoding);
     body_left_ = exchange_.content_length();
     return Outcome::complete;
 }
@@ -287,10 +300,9 @@ unsigned Http1Parser::record_field() {
     while (value_size_ > 0 && is_white(base_[value_offset_ + value_size_ - 1])) {
         --value_size_;
     }
-    const bool added = request.add_field({name_offset_, name_size_, value_offset_, value_size_,
-                                          find_header_name({base_ + name_offset_, name_size_})},
-                                         base_);
-    return added ? 0 : 503;
+    request.set_base(base_);
+    const std::string_view name(base_ + name_offset_, name_size_);
+    return request.add_field(name, {base_ + value_offset_, value_size_}, find_header_name(name)) ? 0 : 503;
 }
 
 int Http1Parser::fail(unsigned status) {
@@ -368,118 +380,6 @@ bool Http1Parser::keep_trailers(std::string_view bytes) {
     }
     bytes.copy(trailers_ + before, bytes.size());
     return true;
-}
-
-unsigned ChunkFraming::read(std::string_view bytes, const BodyLimits& limits, std::size_t* used) {
-    unsigned status = 0;
-    std::size_t at = 0;
-    while (status == 0 && at < bytes.size() && place_ != Place::data && place_ != Place::end) {
-        status = step(bytes[at++], limits);
-    }
-    *used = at;
-    return status;
-}
-
-void ChunkFraming::take_data(std::size_t bytes) {
-    size_ -= bytes;
-    if (size_ == 0) {
-        place_ = Place::data_cr;
-    }
-}
-
-unsigned ChunkFraming::step(char c, const BodyLimits& limits) {
-    if (place_ < Place::extension_start) {
-        return step_size(c, limits.body_bytes);
-    }
-    if (place_ >= Place::trailer_start) {
-        return step_trailer(c, limits.trailer_count);
-    }
-    // Nobody reads extensions, so they may not cost more than the body does.
-    return step_extension(c) && ++extension_bytes_ <= kIoBlockBytes + body_bytes_ ? 0 : 400;
-}
-
-unsigned ChunkFraming::step_size(char c, std::uint64_t body_limit) {
-    switch (place_) {
-        case Place::size_start:
-        case Place::size:
-            if (const unsigned digit = hex_digit(c); digit < 16) {
-                place_ = Place::size;
-                size_ = size_ << 4 | digit;
-                return ++digits_ <= kSizeDigitLimit ? 0 : 400;
-            }
-            return place_ == Place::size && leave_element(c, Place::gap) ? 0 : 400;
-        case Place::size_lf:
-            if (c != '\n') {
-                return 400;
-            }
-            if (size_ > body_limit - body_bytes_) {
-                return 413;
-            }
-            body_bytes_ += size_;
-            digits_ = 0;
-            place_ = size_ != 0 ? Place::data : Place::trailer_start;
-            return 0;
-        case Place::data_cr: return expect(c, '\r', Place::data_lf) ? 0 : 400;
-        default: return expect(c, '\n', Place::size_start) ? 0 : 400;
-    }
-}
-
-// chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
-bool ChunkFraming::step_extension(char c) {
-    switch (place_) {
-        case Place::quoted:
-            place_ = c == '"' ? Place::quoted_end : c == '\\' ? Place::escaped : Place::quoted;
-            return is_text_byte(c);
-        case Place::escaped: place_ = Place::quoted; return is_text_byte(c);
-        case Place::quoted_end: return leave_element(c, Place::gap);
-        case Place::gap: return is_white(c) || expect(c, ';', Place::extension_start);
-        case Place::name_gap:
-            return is_white(c) || expect(c, ';', Place::extension_start) ||
-                   expect(c, '=', Place::value_start);
-        case Place::extension_start:
-        case Place::value_start:
-            if (is_token_byte(c)) {
-                place_ = place_ == Place::value_start ? Place::value : Place::extension_name;
-                return true;
-            }
-            return is_white(c) || (place_ == Place::value_start && expect(c, '"', Place::quoted));
-        case Place::extension_name:
-            return is_token_byte(c) || expect(c, '=', Place::value_start) ||
-                   leave_element(c, Place::name_gap);
-        default: return is_token_byte(c) || leave_element(c, Place::gap);
-    }
-}
-
-// Behind a size, a name or a value: the line ends or another extension follows, perhaps behind white space.
-bool ChunkFraming::leave_element(char c, Place gap) {
-    return expect(c, '\r', Place::size_lf) || expect(c, ';', Place::extension_start) || expect(c, ' ', gap) ||
-           expect(c, '\t', gap);
-}
-
-// Like the head they must fit a block, and may be as many as its fields.
-unsigned ChunkFraming::step_trailer(char c, std::uint32_t count_limit) {
-    if (++trailer_bytes_ > kIoBlockBytes) {
-        return 431;
-    }
-    switch (place_) {
-        case Place::trailer_start:
-            if (is_token_byte(c)) {
-                place_ = Place::trailer_name;
-                return ++trailer_count_ <= count_limit ? 0 : 431;
-            }
-            return expect(c, '\r', Place::last_lf) ? 0 : 400;
-        case Place::trailer_name: return is_token_byte(c) || expect(c, ':', Place::trailer_value) ? 0 : 400;
-        case Place::trailer_value: return is_text_byte(c) || expect(c, '\r', Place::trailer_lf) ? 0 : 400;
-        case Place::trailer_lf: return expect(c, '\n', Place::trailer_start) ? 0 : 400;
-        default: return expect(c, '\n', Place::end) ? 0 : 400;
-    }
-}
-
-bool ChunkFraming::expect(char c, char wanted, Place next) {
-    if (c == wanted) {
-        place_ = next;
-    }
-    return c == wanted;
 }
 
 }  // namespace penstock

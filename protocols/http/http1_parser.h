@@ -1,7 +1,7 @@
 // Internal.
-// The HTTP/1 parser: llhttp in strict mode for the head, with what it lets pass and RFC 9112 forbids refused
-// on top, and the body's framing, which is read here: llhttp refuses chunk extensions that are legal and
-// bounds none. Records the head and the trailers into the exchange's Request and hands body bytes to the exchange.
+// The HTTP/1 parser: PlainHead for heads that lie there whole and are beyond doubt, llhttp in strict mode for all
+// others, with what it lets pass and RFC 9112 forbids refused on top, and the body's framing, which is read here: llhttp
+// refuses chunk extensions that are legal and bounds none. Records the head and the trailers into the exchange's Request and hands body bytes to the exchange.
 // The outcome for a stream of bytes does not depend on how it was cut.
 //
 // Part of an Exchange. Third-party types stay in the .cpp: the parser's state is opaque here.
@@ -11,72 +11,13 @@
 #include <cstdint>
 #include <string_view>
 
+#include "penstock/protocols/http/chunk_framing.h"
 #include "penstock/protocols/http/line_ends.h"
+#include "penstock/protocols/http/plain_head.h"
 
 namespace penstock {
 
 class Exchange;
-
-struct BodyLimits {
-    std::uint64_t body_bytes;
-    std::uint32_t trailer_count;
-};
-
-// What stands between the bytes of a chunked body (RFC 9112 §7.1): sizes, extensions, trailers. All of it is
-// checked; extensions are then dropped.
-class ChunkFraming {
-public:
-    // Reads until data or the end of the body comes, or `bytes` end; `*used` tells how far. 0, or the status
-    // to refuse with.
-    [[nodiscard]] unsigned read(std::string_view bytes, const BodyLimits& limits, std::size_t* used);
-    // So many bytes of the body come next, before any more framing.
-    [[nodiscard]] std::uint64_t data_left() const { return place_ == Place::data ? size_ : 0; }
-    void take_data(std::size_t bytes);
-    [[nodiscard]] bool ended() const { return place_ == Place::end; }
-    // Of the trailers so far. Their bytes are the last that were read, line ends and the empty line included.
-    [[nodiscard]] std::uint16_t trailer_count() const { return trailer_count_; }
-    [[nodiscard]] std::uint16_t trailer_bytes() const { return trailer_bytes_; }
-
-private:
-    enum class Place : std::uint8_t {
-        size_start,
-        size,
-        size_lf,
-        data,
-        data_cr,
-        data_lf,
-        extension_start,
-        extension_name,
-        name_gap,
-        value_start,
-        value,
-        quoted,
-        escaped,
-        quoted_end,
-        gap,
-        trailer_start,
-        trailer_name,
-        trailer_value,
-        trailer_lf,
-        last_lf,
-        end,
-    };
-
-    [[nodiscard]] unsigned step(char c, const BodyLimits& limits);
-    [[nodiscard]] unsigned step_size(char c, std::uint64_t body_limit);
-    [[nodiscard]] bool step_extension(char c);
-    [[nodiscard]] bool leave_element(char c, Place gap);
-    [[nodiscard]] unsigned step_trailer(char c, std::uint32_t count_limit);
-    [[nodiscard]] bool expect(char c, char wanted, Place next);
-
-    std::uint64_t size_ = 0;        // of the chunk; of its data, what is left
-    std::uint64_t body_bytes_ = 0;  // of all chunks so far
-    std::uint64_t extension_bytes_ = 0;
-    std::uint16_t trailer_bytes_ = 0;
-    std::uint16_t trailer_count_ = 0;
-    std::uint8_t digits_ = 0;
-    Place place_ = Place::size_start;
-};
 
 class Http1Parser {
 public:
@@ -102,9 +43,12 @@ private:
     friend struct ParserCallbacks;
     enum class Phase : std::uint8_t { target, fields, body };
 
+    [[nodiscard]] Outcome begin_head(std::size_t to, std::size_t* end);
     [[nodiscard]] Outcome parse_head(std::size_t from, std::size_t to, std::size_t* end);
+    void begin_llhttp();
     [[nodiscard]] Outcome judge_method(std::size_t to, std::size_t* end);
     [[nodiscard]] Outcome finish_head(std::size_t head_end);
+    [[nodiscard]] Outcome take_head(const RequestLine& line, std::size_t head_bytes);
     [[nodiscard]] Outcome parse_sized_body(std::size_t to, std::size_t* end);
     [[nodiscard]] Outcome parse_chunks(std::size_t to, std::size_t* end);
     [[nodiscard]] unsigned read_framing(std::string_view bytes, const BodyLimits& limits, std::size_t* used);
@@ -116,7 +60,7 @@ private:
     [[nodiscard]] int fail(unsigned status);
     [[nodiscard]] Outcome failed(unsigned status);
 
-    alignas(8) std::byte state_[96];  // an llhttp_t
+    alignas(8) std::byte state_[96];  // an llhttp_t, once it has begun
     Exchange& exchange_;
     const char* base_ = nullptr;
     std::uint64_t body_left_ = 0;  // of a body with a length
@@ -132,6 +76,7 @@ private:
     std::uint16_t value_size_ = 0;
     std::uint16_t error_status_ = 0;
     Phase phase_ = Phase::target;
+    bool llhttp_begun_ = false;
     bool chunked_ = false;
     bool unknown_method_ = false;  // and where it ends has not come yet
     bool in_length_ = false;       // the value of Content-Length is coming

@@ -77,11 +77,6 @@ std::string_view Request::parameter(std::string_view name) const {
     return {};
 }
 
-std::string_view Request::header(HeaderName name) const {
-    const std::uint16_t place = first_known_[static_cast<std::size_t>(name)];
-    return place == 0 ? std::string_view{} : header_at(place - 1).value;
-}
-
 std::string_view Request::header(std::string_view name) const {
     const HeaderName known = find_header_name(name);
     if (known != HeaderName::unknown) {
@@ -127,27 +122,15 @@ bool Request::set_trailers(std::string_view lines, std::size_t count) {
     return true;
 }
 
-bool Request::add_field(const Field& field, const char* base) {
-    base_ = base;
-    if (field_count_ == field_capacity_) {
-        const std::size_t capacity = std::size_t{field_capacity_} * 2;
-        auto* const fields = static_cast<Field*>(arena_.try_allocate(capacity * sizeof(Field), alignof(Field)));
-        if (fields == nullptr) {
-            return false;
-        }
-        std::copy_n(fields_, field_count_, fields);
-        fields_ = fields;
-        field_capacity_ = static_cast<std::uint16_t>(capacity);
+bool Request::grow_fields() {
+    const std::size_t capacity = std::size_t{field_capacity_} * 2;
+    auto* const fields = static_cast<Field*>(arena_.try_allocate(capacity * sizeof(Field), alignof(Field)));
+    if (fields == nullptr) {
+        return false;
     }
-    if (field.known != HeaderName::unknown) {
-        std::uint16_t& first = first_known_[static_cast<std::size_t>(field.known)];
-        if (first == 0) {
-            first = static_cast<std::uint16_t>(field_count_ + 1);
-        } else {
-            repeated_known_ |= std::uint64_t{1} << static_cast<unsigned>(field.known);
-        }
-    }
-    fields_[field_count_++] = field;
+    std::copy_n(fields_, field_count_, fields);
+    fields_ = fields;
+    field_capacity_ = static_cast<std::uint16_t>(capacity);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -21,6 +22,7 @@ class Arena;
 class BodyRead;
 class Exchange;
 class Http1Parser;
+class PlainHead;
 
 struct HeaderField {
     std::string_view name;
@@ -52,11 +54,13 @@ public:
     [[nodiscard]] std::string_view host() const { return host_; }
 
     // The first value of a field, without white space around it; a null view when the field is absent.
-    [[nodiscard]] std::string_view header(HeaderName name) const;
+    [[nodiscard]] std::string_view header(HeaderName name) const {
+        return has(name) ? value_at(first_known_[static_cast<std::size_t>(name)]) : std::string_view{};
+    }
     [[nodiscard]] std::string_view header(std::string_view name) const;
     // More than one field of that name has come.
     [[nodiscard]] bool repeated(HeaderName name) const {
-        return (repeated_known_ >> static_cast<unsigned>(name) & 1) != 0;
+        return (repeated_known_ & bit_of(name)) != 0;
     }
     // All fields, in the order in which they came.
     [[nodiscard]] std::size_t header_count() const { return field_count_; }
@@ -90,6 +94,7 @@ public:
 private:
     friend class Exchange;
     friend class Http1Parser;
+    friend class PlainHead;
 
     // A head fits a block of 16 KiB, so offsets from its start fit 16 bits.
     struct Field {
@@ -102,11 +107,46 @@ private:
     static constexpr std::size_t kInlineFields = 24;
 
     Request(Arena& arena, Exchange& exchange) : arena_(arena), exchange_(exchange) {}
-    // `base` is the head's first byte for now. False when the arena has no room.
-    [[nodiscard]] bool add_field(const Field& field, const char* base);
+    // The head's first byte for now.
+    void set_base(const char* base) { base_ = base; }
+    void forget_fields() {
+        field_count_ = 0;
+        seen_known_ = repeated_known_ = 0;
+    }
+    // Both lie in the head. False when the arena has no room.
+    [[nodiscard]] bool add_field(std::string_view name, std::string_view value, HeaderName known) {
+        const auto offset = [this](const char* place) { return static_cast<std::uint16_t>(place - base_); };
+        if (field_count_ == field_capacity_ && !grow_fields()) {
+            return false;
+        }
+        if (known != HeaderName::unknown) {
+            const std::uint64_t bit = bit_of(known);
+            if ((seen_known_ & bit) == 0) {
+                first_known_[static_cast<std::size_t>(known)] = field_count_;
+            }
+            repeated_known_ |= seen_known_ & bit;
+            seen_known_ |= bit;
+        }
+        fields_[field_count_++] = {offset(name.data()), static_cast<std::uint16_t>(name.size()), offset(value.data()),
+                                   static_cast<std::uint16_t>(value.size()), known};
+        return true;
+    }
+    [[nodiscard]] bool grow_fields();
     // `lines`: so many checked lines, each with its CRLF, then an empty one; they live in the arena. False likewise.
     [[nodiscard]] bool set_trailers(std::string_view lines, std::size_t count);
     static_assert(kKnownHeaders <= 64);
+    static constexpr std::uint64_t bit_of(HeaderName name) { return std::uint64_t{1} << static_cast<unsigned>(name); }
+    [[nodiscard]] bool has(HeaderName name) const { return (seen_known_ & bit_of(name)) != 0; }
+    [[nodiscard]] bool has_any(std::initializer_list<HeaderName> names) const {
+        std::uint64_t bits = 0;
+        for (const HeaderName name : names) {
+            bits |= bit_of(name);
+        }
+        return (seen_known_ & bits) != 0;
+    }
+    [[nodiscard]] std::string_view value_at(std::size_t index) const {
+        return text(fields_[index].value_offset, fields_[index].value_size);
+    }
     [[nodiscard]] std::string_view text(std::uint16_t offset, std::uint16_t size) const {
         return {base_ + offset, size};
     }
@@ -121,8 +161,9 @@ private:
     std::uint16_t trailer_count_ = 0;
     Method method_ = Method::other;
     std::uint8_t minor_version_ = 1;
-    std::array<std::uint16_t, kKnownHeaders> first_known_{};  // place of the first such field, plus one
-    std::uint64_t repeated_known_ = 0;  // by HeaderName
+    std::array<std::uint16_t, kKnownHeaders> first_known_;  // place of the first such field, if it was seen
+    std::uint64_t seen_known_ = 0;      // a bit for each HeaderName, but none for `unknown`
+    std::uint64_t repeated_known_ = 0;  // likewise
     std::string_view target_;
     std::string_view path_;
     std::string_view query_;

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <utility>
+
+#include "penstock/protocols/http/known_names.h"
 
 namespace penstock {
 
 namespace {
-
-constexpr char lower(char letter) {
-    return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter | 0x20) : letter;
-}
 
 // ---- Methods -----------------------------------------------------------------------------------------
 
@@ -20,133 +17,6 @@ constexpr std::array<std::string_view, 10> kMethodNames = {
 };
 static_assert(kMethodNames.size() == static_cast<std::size_t>(Method::other) + 1);
 static_assert(kMethodNames[kRoutableMethods - 1] == "OPTIONS");
-
-// ---- Field names -------------------------------------------------------------------------------------
-
-struct Spelling {
-    HeaderName name;
-    std::string_view text;
-};
-
-constexpr std::array<Spelling, kKnownHeaders> kSpellings = {{
-    {HeaderName::unknown, ""},
-    {HeaderName::accept, "Accept"},
-    {HeaderName::accept_encoding, "Accept-Encoding"},
-    {HeaderName::accept_language, "Accept-Language"},
-    {HeaderName::authorization, "Authorization"},
-    {HeaderName::cache_control, "Cache-Control"},
-    {HeaderName::connection, "Connection"},
-    {HeaderName::content_encoding, "Content-Encoding"},
-    {HeaderName::content_length, "Content-Length"},
-    {HeaderName::content_type, "Content-Type"},
-    {HeaderName::cookie, "Cookie"},
-    {HeaderName::date, "Date"},
-    {HeaderName::expect, "Expect"},
-    {HeaderName::forwarded, "Forwarded"},
-    {HeaderName::host, "Host"},
-    {HeaderName::if_match, "If-Match"},
-    {HeaderName::if_modified_since, "If-Modified-Since"},
-    {HeaderName::if_none_match, "If-None-Match"},
-    {HeaderName::if_range, "If-Range"},
-    {HeaderName::if_unmodified_since, "If-Unmodified-Since"},
-    {HeaderName::keep_alive, "Keep-Alive"},
-    {HeaderName::origin, "Origin"},
-    {HeaderName::range, "Range"},
-    {HeaderName::referer, "Referer"},
-    {HeaderName::sec_websocket_extensions, "Sec-WebSocket-Extensions"},
-    {HeaderName::sec_websocket_key, "Sec-WebSocket-Key"},
-    {HeaderName::sec_websocket_protocol, "Sec-WebSocket-Protocol"},
-    {HeaderName::sec_websocket_version, "Sec-WebSocket-Version"},
-    {HeaderName::te, "TE"},
-    {HeaderName::trailer, "Trailer"},
-    {HeaderName::transfer_encoding, "Transfer-Encoding"},
-    {HeaderName::upgrade, "Upgrade"},
-    {HeaderName::user_agent, "User-Agent"},
-    {HeaderName::via, "Via"},
-    {HeaderName::x_forwarded_for, "X-Forwarded-For"},
-    {HeaderName::x_forwarded_host, "X-Forwarded-Host"},
-    {HeaderName::x_forwarded_proto, "X-Forwarded-Proto"},
-}};
-
-constexpr std::size_t kShortestName = 2;
-constexpr std::size_t kLongestName = 24;
-
-// Whether the table may be indexed by HeaderName, and whether names are as `same_name` wants them: of letters
-// and hyphens, within the lengths.
-consteval bool spellings_are_sound() {
-    for (std::size_t i = 0; i < kSpellings.size(); ++i) {
-        if (kSpellings[i].name != static_cast<HeaderName>(i)) {
-            return false;
-        }
-        const std::string_view text = kSpellings[i].text;
-        if (i > 0 && (text.size() < kShortestName || text.size() > kLongestName)) {
-            return false;
-        }
-        for (const char letter : text) {
-            if (letter != '-' && (lower(letter) < 'a' || lower(letter) > 'z')) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-static_assert(spellings_are_sound());
-
-struct LowerName {
-    std::size_t length = 0;
-    std::array<char, kLongestName> text{};
-};
-
-constexpr std::array<LowerName, kKnownHeaders> kLowerNames = [] {
-    std::array<LowerName, kKnownHeaders> names{};
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        names[i].length = kSpellings[i].text.size();
-        std::transform(kSpellings[i].text.begin(), kSpellings[i].text.end(), names[i].text.begin(), lower);
-    }
-    return names;
-}();
-
-// 128 slots for 36 names: with fewer a multiplier without a collision is rare, and the slots fill just two
-// cache lines.
-constexpr unsigned kSlotBits = 7;
-
-// Length, first and last letter are different for each known name, so multiplying them can be made perfect.
-// The letter case is folded by one bit; what else that bit folds together is told apart by `same_name`.
-constexpr std::size_t header_slot(std::string_view name, std::uint32_t multiplier) {
-    const std::uint32_t first = static_cast<unsigned char>(name.front()) | 0x20u;
-    const std::uint32_t last = static_cast<unsigned char>(name.back()) | 0x20u;
-    const std::uint32_t key = first | last << 8 | static_cast<std::uint32_t>(name.size()) << 16;
-    return (key * multiplier) >> (32 - kSlotBits);
-}
-
-struct HeaderSlots {
-    std::uint32_t multiplier = 0;  // 0: none was found
-    std::array<HeaderName, 1u << kSlotBits> names{};
-};
-
-constexpr HeaderSlots kHeaderSlots = [] {
-    // Far more tries than the search needs, few enough for the compilers' limits on constant evaluation.
-    for (std::uint32_t attempt = 1; attempt <= 4096; ++attempt) {
-        HeaderSlots slots{.multiplier = attempt * 0x9E3779B1u | 1u};
-        std::size_t placed = 1;
-        while (placed < kKnownHeaders) {
-            HeaderName& slot = slots.names[header_slot(kSpellings[placed].text, slots.multiplier)];
-            if (slot != HeaderName::unknown) {
-                break;
-            }
-            slot = kSpellings[placed].name;
-            ++placed;
-        }
-        if (placed == kKnownHeaders) {
-            return slots;
-        }
-    }
-    return HeaderSlots{};
-}();
-static_assert(kHeaderSlots.multiplier != 0,
-              "two known names collide: hash another letter or raise kSlotBits");
-
-bool same_name(const char* name, const LowerName& known);
 
 // ---- Status codes ------------------------------------------------------------------------------------
 
@@ -306,15 +176,7 @@ bool is_for_heads_only(HeaderName name) {
     }
 }
 
-HeaderName find_header_name(std::string_view name) {
-    if (name.size() < kShortestName || name.size() > kLongestName) {
-        return HeaderName::unknown;
-    }
-    const HeaderName candidate = kHeaderSlots.names[header_slot(name, kHeaderSlots.multiplier)];
-    const LowerName& known = kLowerNames[static_cast<std::size_t>(candidate)];
-    // An empty slot holds `unknown`, whose length of 0 nothing here has.
-    return known.length == name.size() && same_name(name.data(), known) ? candidate : HeaderName::unknown;
-}
+HeaderName find_header_name(std::string_view name) { return find_known_name(name); }
 
 std::string_view header_name(HeaderName name) {
     return kSpellings[static_cast<std::size_t>(name)].text;
@@ -339,7 +201,7 @@ std::string_view status_phrase(unsigned status) {
 
 bool equal_ignoring_case(std::string_view left, std::string_view right) {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(),
-                      [](char a, char b) { return lower(a) == lower(b); });
+                      [](char a, char b) { return lower_letter(a) == lower_letter(b); });
 }
 
 bool is_token(std::string_view text) {
@@ -367,42 +229,6 @@ bool list_has_token(std::string_view list, std::string_view token) {
 }
 
 namespace {
-
-template <class Word>
-bool same_word(const char* name, const char* known);
-
-// In words that overlap at the end rather than byte by byte. Both have `known.length` bytes.
-bool same_name(const char* name, const LowerName& known) {
-    const char* const wanted = known.text.data();
-    const std::size_t length = known.length;
-    if (length >= 8) {
-        for (std::size_t i = 0; i + 8 < length; i += 8) {
-            if (!same_word<std::uint64_t>(name + i, wanted + i)) {
-                return false;
-            }
-        }
-        return same_word<std::uint64_t>(name + length - 8, wanted + length - 8);
-    }
-    if (length >= 4) {
-        return same_word<std::uint32_t>(name, wanted) &&
-               same_word<std::uint32_t>(name + length - 4, wanted + length - 4);
-    }
-    return same_word<std::uint16_t>(name, wanted) &&
-           same_word<std::uint16_t>(name + length - 2, wanted + length - 2);
-}
-
-// A byte of `known` with bit 6 is a letter and may differ in bit 5, the letter case; a hyphen lacks bit 6 and
-// must be equal, or a carriage return would pass for it.
-template <class Word>
-bool same_word(const char* name, const char* known) {
-    Word given;
-    Word wanted;
-    std::memcpy(&given, name, sizeof(Word));
-    std::memcpy(&wanted, known, sizeof(Word));
-    constexpr std::uint64_t kLetterBits = 0x4040404040404040;
-    const std::uint64_t case_bits = (wanted & kLetterBits) >> 1;
-    return ((static_cast<std::uint64_t>(given) ^ wanted) & ~case_bits) == 0;
-}
 
 // The first comma outside a quoted string (RFC 9110 §5.6.4), or the end.
 std::size_t element_end(std::string_view list) {
