@@ -17,6 +17,7 @@
 #include "penstock/protocols/http/forms.h"
 #include "penstock/protocols/http/middleware.h"
 #include "penstock/protocols/http/multipart.h"
+#include "penstock/protocols/http/prepared_field.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
 #include "penstock/protocols/http/router.h"

@@ -100,6 +100,10 @@ void add_responses(Router& router) {
         }
         response.add_header("Set-Cookie", cookie.value()).send_static("set\n");
     });
+    static const PreparedField no_store("Cache-Control", "no-store");  // checked once, here
+    router.get("/now", [](Request&, Response& response) {
+        response.header(no_store).header(HeaderName::content_type, "text/csv").send_static("a,b\n");
+    });
     // [/responses]
 }
 

@@ -30,7 +30,9 @@ struct ResponseBody {
     [[nodiscard]] bool is_in_memory() const { return kind < Kind::file; }
     // Of one that is.
     [[nodiscard]] std::string_view in_memory() const { return kind == Kind::owned ? std::string_view(*owned) : bytes; }
-    [[nodiscard]] std::uint64_t size() const;
+    [[nodiscard]] std::uint64_t size() const { return is_in_memory() ? in_memory().size() : file_bytes(); }
+    // Of one that is not.
+    [[nodiscard]] std::uint64_t file_bytes() const;
     // Closes or releases what does not leave.
     void drop() const;
 };

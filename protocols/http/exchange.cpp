@@ -18,18 +18,18 @@ namespace penstock {
 
 static_assert(sizeof(Exchange) <= kPageBytes / 2, "half of an exchange's page is left to its arena");
 
-Exchange* Exchange::try_create(Http1& http, Connection& connection) {
-    std::byte* const page = http.reactor().pages().try_acquire();
-    return page != nullptr ? ::new (page) Exchange(http, connection, page) : nullptr;
-}
-
-Exchange::Exchange(Http1& http, Connection& connection, std::byte* page)
+inline Exchange::Exchange(Http1& http, Connection& connection, std::byte* page)
     : arena_(http.reactor().pages(), page, sizeof(Exchange)), http_(http), connection_(&connection), parser_(*this),
       begin_ms_(http.reactor().now_ms()), response_(*this), request_(arena_, *this) {
     request_.peer_ = connection.peer();
 }
 
-Exchange::~Exchange() {
+Exchange* Exchange::try_create(Http1& http, Connection& connection) {
+    std::byte* const page = http.reactor().pages().try_acquire();
+    return page != nullptr ? ::new (page) Exchange(http, connection, page) : nullptr;
+}
+
+void Exchange::release_more() {
     ensure(pins_ == 0, "exchange: destroyed while an offloaded function refers into it");
     task_.reset();
     destroy_callbacks();
@@ -44,16 +44,10 @@ Exchange::~Exchange() {
 }
 
 void Exchange::destroy() {
-    BlockPool& pages = http_.reactor().pages();
-    this->~Exchange();
-    pages.release(reinterpret_cast<std::byte*>(this));
-}
-
-void Exchange::change_state(ExchangeState to) {
-    const bool forward = to > state_;
-    const bool handled_first = to != ExchangeState::done || state_ == ExchangeState::handling;
-    ensure(forward && handled_first, "exchange: no such step from its state");
-    state_ = to;
+    if (holds_more()) {
+        release_more();
+    }
+    destroy_empty();
 }
 
 std::string_view Exchange::route_name() const { return route_ != nullptr ? route_->pattern : std::string_view(); }
@@ -169,11 +163,6 @@ void Exchange::release_body() {
     }
 }
 
-void Exchange::consume_message() {
-    connection_->input().consume(parsed_bytes_);
-    parsed_bytes_ = 0;
-}
-
 // ---- Handling ------------------------------------------------------------------------------------------
 
 void Exchange::start_task() {
@@ -250,14 +239,6 @@ void Exchange::run_done_hooks() {
                 http_.guard(*this, [&] { (*it)->done(request_, response_); });
             }
         }
-    }
-}
-
-void Exchange::answer(const ResponseBody& body) {
-    if (is_connected()) {
-        http_.send_response(*this, body);
-    } else {
-        body.drop();
     }
 }
 

@@ -14,15 +14,17 @@
 #include <utility>
 
 #include "penstock/engine/arena.h"
+#include "penstock/engine/connection.h"
+#include "penstock/engine/ensure.h"
 #include "penstock/engine/task.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/http1_parser.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
+#include "penstock/protocols/http/route_table.h"
 
 namespace penstock {
 
-class Connection;
 class DeferredResponse;
 class Http1;
 class ResponseWrite;
@@ -30,8 +32,6 @@ class RouteMatch;
 struct Alarm;
 struct BodyDecoding;
 struct Callbacks;
-struct Route;
-struct RouteOptions;
 
 //   head ──head complete, more to come──► body ──message complete, refused──► handling ──handler returned──► done
 //     └──────────────────────message complete, refused─────────────────────────►┘
@@ -43,8 +43,14 @@ class Exchange final : public TaskOwner {
 public:
     // In a page leased from the reactor; nullptr when there is none.
     [[nodiscard]] static Exchange* try_create(Http1& http, Connection& connection);
-    // Runs destructors and gives everything back, its own memory included.
+    // Gives everything back, its own memory included.
     void destroy();
+    // The same of one that holds nothing beside its arena, as most do.
+    void destroy_empty();
+    [[nodiscard]] bool holds_more() const {
+        return are_any_set(callbacks_, decoding_, request_alarm_, head_block_, parked_block_, heap_body_, response_.encoding_) ||
+               task_ || pins_ != 0;
+    }
 
     Exchange(const Exchange&) = delete;
     Exchange& operator=(const Exchange&) = delete;
@@ -63,7 +69,12 @@ public:
     [[nodiscard]] ExchangeState state() const { return state_; }
     // Of the reactor's clock: when its first byte was there.
     [[nodiscard]] std::uint32_t begin_ms() const { return begin_ms_; }
-    void change_state(ExchangeState to);
+    void change_state(ExchangeState to) {
+        const bool forward = to > state_;
+        const bool handled_first = to != ExchangeState::done || state_ == ExchangeState::handling;
+        ensure(forward && handled_first, "exchange: no such step from its state");
+        state_ = to;
+    }
     [[nodiscard]] bool arriving() const { return state_ <= ExchangeState::body; }
 
     // Parses what the connection's input holds.
@@ -71,7 +82,7 @@ public:
     // Makes room for more input when the block is full. 0, or the status to refuse with: 431, 413, 503.
     [[nodiscard]] unsigned make_room();
     // Takes the message's bytes out of the input.
-    void consume_message();
+    void consume_message() { connection_->input().consume(std::exchange(parsed_bytes_, 0)); }
     void release_body();
     [[nodiscard]] std::uint64_t body_memory_bytes() const;
 
@@ -132,7 +143,7 @@ public:
     void wait_for_room(ResponseWrite* writer);
     [[nodiscard]] ResponseWrite* writer() const { return writer_; }
     [[nodiscard]] bool output_is_full() const;
-    [[nodiscard]] bool is_connected() const;
+    [[nodiscard]] bool is_connected() const { return connection_ != nullptr && connection_->is_open(); }
     // Nobody takes what the handler writes: it ends where it is.
     void end_handler_later();
     // To the codec, unless the connection has gone.
@@ -151,7 +162,12 @@ public:
     [[nodiscard]] bool has_unwritten_bytes() const;
     void call_on_abort(std::function<void()> function);
     // A callback was asked for, or an answer given, perhaps from outside of the handler.
-    void notice_change();
+    void notice_change() {
+        if (has_callbacks()) {
+            come_back_for_callbacks();
+        }
+    }
+    [[nodiscard]] bool has_callbacks() const { return callbacks_ != nullptr; }
     // What Http1 is to do when the connection has its turn by the ready list.
     enum class Attention : std::uint8_t { none, callbacks, end };
     [[nodiscard]] Attention attention() const { return attention_; }
@@ -168,6 +184,10 @@ public:
 
     // The handler does nothing more: it has returned, its coroutine has ended, and no callback is to come.
     [[nodiscard]] bool handler_done() const;
+    // The same of most: a plain handler that has answered with a whole body, and asked for nothing else.
+    [[nodiscard]] bool answered_plainly() const {
+        return response_.answered() && !response_.streaming() && !has_callbacks() && !has_task();
+    }
     // It ends here, wherever it waits.
     void drop_handler();
 
@@ -186,6 +206,8 @@ public:
     // The connection has gone. Destroys the exchange, or parks it until the last pin is resumed.
     void abandon();
 
+    // Of its route. Without any those below do nothing.
+    [[nodiscard]] bool has_hooks() const { return route_ != nullptr && !route_->middleware.empty(); }
     void run_before_hooks();
     void run_head_hooks();
     void run_done_hooks();
@@ -194,13 +216,13 @@ public:
     void answer(const ResponseBody& body);
     void abort();
 
-    // Links of Http1's list of arriving exchanges, oldest first.
-    Exchange* arriving_next = nullptr;
-    Exchange* arriving_previous = nullptr;
-    bool in_arriving_list = false;
-    std::uint64_t arrival = 0;  // Reactor::number_arrival
+    // Links of Http1's list of arriving exchanges, oldest first; only while it is in the list.
+    Exchange* arriving_next;
+    Exchange* arriving_previous;
+    std::uint64_t arrival;  // Reactor::number_arrival
     // What the path's other methods are, where no route was found.
     std::string_view allow;
+    bool in_arriving_list = false;
     bool expects_continue = false;
     // The whole request has arrived.
     bool message_complete = false;
@@ -209,8 +231,15 @@ public:
 
 private:
     Exchange(Http1& http, Connection& connection, std::byte* page);
-    ~Exchange();
+    ~Exchange() = default;
 
+    template <class... Pointers>
+    [[nodiscard]] static bool are_any_set(Pointers... pointers) {
+        return ((reinterpret_cast<std::uintptr_t>(pointers) | ...)) != 0;
+    }
+    void release_more();
+    void come_back_for_callbacks();
+    [[nodiscard]] unsigned judge_route_limits(std::size_t head_bytes);
     [[nodiscard]] unsigned check_fields();
     [[nodiscard]] unsigned check_framing();
     [[nodiscard]] bool read_connection_field() const;
@@ -249,33 +278,34 @@ private:
     Arena arena_;
     Http1& http_;
     Connection* connection_;
-    const Route* route_ = nullptr;
     Http1Parser parser_;
+    // What begins as nothing stands together, so that a few wide stores begin it.
+    const Route* route_ = nullptr;
     Task<void> task_;
-    Callbacks* callbacks_ = nullptr;  // in the arena
-    BodyDecoding* decoding_ = nullptr;  // in the arena; none where the body is taken as it was sent
-    Alarm* request_alarm_ = nullptr;  // in the arena; rings when all the time for request and answer is over
-    std::uint32_t begin_ms_;
-    std::uint32_t pins_ = 0;
-    ExchangeState state_ = ExchangeState::head;
-    bool done_hooks_run_ = false;
-    bool client_keeps_alive_ = false;
+    Callbacks* callbacks_ = nullptr;     // in the arena
+    BodyDecoding* decoding_ = nullptr;   // in the arena; none where the body is taken as it was sent
+    Alarm* request_alarm_ = nullptr;     // in the arena; rings when all the time for request and answer is over
+    std::byte* head_block_ = nullptr;    // the block of the head, once the body has moved to the heap
+    std::byte* parked_block_ = nullptr;  // the input's block, once the connection has gone from a parked exchange
+    char* heap_body_ = nullptr;          // counted against the reactor's body memory
+    std::uint64_t heap_capacity_ = 0;
+    std::uint64_t kept_bytes_ = 0;
     std::uint64_t content_length_ = 0;
     std::uint64_t received_body_bytes_ = 0;
     std::coroutine_handle<> body_reader_;
     ResponseWrite* writer_ = nullptr;
     std::uint32_t body_wait_begin_ms_ = 0;
     std::uint32_t body_waited_ms_ = 0;
+    std::uint32_t pins_ = 0;
+    std::uint32_t parsed_bytes_ = 0;  // of the input, from its data()
     std::uint16_t body_error_ = 0;
     bool body_time_runs_ = false;
-    Attention attention_ = Attention::none;
     bool in_callback_ = false;
-    std::uint32_t parsed_bytes_ = 0;      // of the input, from its data()
-    std::byte* head_block_ = nullptr;     // the block of the head, once the body has moved to the heap
-    std::byte* parked_block_ = nullptr;   // the input's block, once the connection has gone from a parked exchange
-    char* heap_body_ = nullptr;           // counted against the reactor's body memory
-    std::uint64_t heap_capacity_ = 0;
-    std::uint64_t kept_bytes_ = 0;
+    bool done_hooks_run_ = false;
+    bool client_keeps_alive_ = false;
+    Attention attention_ = Attention::none;
+    ExchangeState state_ = ExchangeState::head;
+    std::uint32_t begin_ms_;
     Response response_;
     Request request_;  // last: its field table is the part that stays untouched
 };

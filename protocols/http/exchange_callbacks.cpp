@@ -80,8 +80,8 @@ void Exchange::call_on_abort(std::function<void()> function) { make_callbacks().
 
 // From a handler or a callback nothing is to be done: Http1 looks at what they have left. From elsewhere (a timer, a posted
 // function) the connection has its turn by the ready list, so that nothing ends under the caller's feet.
-void Exchange::notice_change() {
-    if (callbacks_ != nullptr && !in_callback_ && connection_ != nullptr && attention_ == Attention::none) {
+void Exchange::come_back_for_callbacks() {
+    if (!in_callback_ && connection_ != nullptr && attention_ == Attention::none) {
         attention_ = Attention::callbacks;
         connection_->resume_reading();
     }

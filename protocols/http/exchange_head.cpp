@@ -71,6 +71,16 @@ std::uint32_t Exchange::body_rate_min_bytes_per_s() const {
 
 unsigned Exchange::apply_route_limits(std::size_t head_bytes) {
     const RouteOptions& own = route_options();
+    const std::uint32_t limits = own.head_limit_bytes | own.header_count_limit | own.request_timeout_ms |
+                                 http_.reactor().config().request_timeout_ms;
+    if (limits == 0 && content_length_ == 0 && !own.length_required && !own.decode_body) [[likely]] {
+        return 0;
+    }
+    return judge_route_limits(head_bytes);
+}
+
+unsigned Exchange::judge_route_limits(std::size_t head_bytes) {
+    const RouteOptions& own = route_options();
     if ((own.head_limit_bytes != 0 && head_bytes > own.head_limit_bytes) ||
         (own.header_count_limit != 0 && request_.header_count() > own.header_count_limit)) {
         return 431;

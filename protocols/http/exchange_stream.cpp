@@ -133,8 +133,6 @@ void Exchange::wait_for_room(ResponseWrite* writer) {
 
 bool Exchange::output_is_full() const { return connection_ != nullptr && http_.output_is_full(*connection_); }
 
-bool Exchange::is_connected() const { return connection_ != nullptr && connection_->is_open(); }
-
 void Exchange::end_handler_later() {
     attention_ = Attention::end;
     if (connection_ != nullptr) {

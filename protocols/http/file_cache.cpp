@@ -18,6 +18,8 @@ namespace {
 
 // A place in the table of paths, roughly.
 constexpr std::uint64_t kTableBytes = 64;
+// The text of a file's own fields, roughly.
+constexpr std::uint64_t kFieldsBytes = 256;
 
 }  // namespace
 
@@ -31,7 +33,7 @@ FileSnapshot::FileSnapshot(FileCache& cache, std::string_view path, LoadedFile&&
     : cache_(cache), path_(path), loaded_(std::move(loaded)) {}
 
 std::uint64_t FileSnapshot::memory_bytes() const {
-    return sizeof(FileSnapshot) + sizeof(FileDescription) + kTableBytes + path_.capacity() + content().size();
+    return sizeof(FileSnapshot) + sizeof(FileDescription) + kFieldsBytes + kTableBytes + path_.capacity() + content().size();
 }
 
 void FileReference::release(void* file) {

@@ -31,7 +31,7 @@ class FileAnswer {
 public:
     FileAnswer(const FileToSend& sent, const Request& request, Response& response)
         : sent_(sent), file_(*sent.file), request_(request), response_(response), now_(platform::wall_seconds()),
-          validators_{sent.description.entity_tag(), modified_seconds()} {}
+          validators_{sent.description.entity_tag.value(), modified_seconds()} {}
 
     void send();
     void send_whole() { send_range({0, size()}); }
@@ -53,10 +53,27 @@ private:
     const Validators validators_;
 };
 
+[[nodiscard]] std::string make_tag(const platform::FileInfo& info);
+
 }  // namespace
 
-FileDescription::FileDescription(std::string type, std::string_view cache, const platform::FileInfo& info)
-    : content_type(std::move(type)), cache_control(cache) {
+FileDescription::FileDescription(std::string_view type, std::string_view cache, const platform::FileInfo& info)
+    : content_type("Content-Type", type), entity_tag("ETag", make_tag(info)) {
+    if (!cache.empty()) {
+        cache_control.emplace("Cache-Control", cache);
+    }
+    if (info.modified_ns >= 0) {
+        modified_seconds = info.modified_ns / 1'000'000'000;  // nanoseconds end in 2262, so its year has four digits
+        std::array<char, kHttpDateBytes> date;
+        write_http_date(*modified_seconds, date.data());
+        last_modified.emplace("Last-Modified", std::string_view(date.data(), date.size()));
+    }
+}
+
+namespace {
+
+std::string make_tag(const platform::FileInfo& info) {
+    std::array<char, 3 * 16 + 4> tag;  // three numbers of 16 digits, quotes and hyphens
     char* out = tag.data();
     char before = '"';
     for (const std::uint64_t number :
@@ -66,12 +83,10 @@ FileDescription::FileDescription(std::string type, std::string_view cache, const
         before = '-';
     }
     *out++ = '"';
-    tag_size = static_cast<std::size_t>(out - tag.data());
-    if (info.modified_ns >= 0) {
-        modified_seconds = info.modified_ns / 1'000'000'000;  // nanoseconds end in 2262, so its year has four digits
-        write_http_date(*modified_seconds, modified_date.data());
-    }
+    return {tag.data(), out};
 }
+
+}  // namespace
 
 void send_file_response(const FileToSend& file, const Request& request, Response& response) {
     FileAnswer(file, request, response).send();
@@ -203,7 +218,7 @@ void FileAnswer::send_ranges(std::span<const ByteRange> ranges) {
     for (const ByteRange& range : ranges) {
         std::array<char, kContentRangeBytes> value;
         std::string& text = texts.emplace_back(texts.empty() ? "--" : "\r\n--");
-        text.append(boundary).append("\r\nContent-Type: ").append(sent_.named.content_type);
+        text.append(boundary).append("\r\nContent-Type: ").append(sent_.named.content_type.value());
         text.append("\r\nContent-Range: ").append(write_content_range(range, size(), value)).append("\r\n\r\n");
         parts.push_back({text, range.offset, range.size});
     }
@@ -241,29 +256,33 @@ std::string new_boundary() {
 }
 
 void FileAnswer::describe(bool with_content_type) {
+    static const PreparedField kNoSniffing("X-Content-Type-Options", "nosniff");
+    static const PreparedField kVaries("Vary", "Accept-Encoding");
+    static const PreparedField kTakesRanges("Accept-Ranges", "bytes");
     if (with_content_type) {
-        response_.header("Content-Type", sent_.named.content_type);
-        response_.header("X-Content-Type-Options", "nosniff");
+        response_.copy_header(sent_.named.content_type).header(kNoSniffing);
     }
-    if (!sent_.named.cache_control.empty()) {
-        response_.header("Cache-Control", sent_.named.cache_control);
+    if (sent_.named.cache_control) {
+        response_.copy_header(*sent_.named.cache_control);
     }
     if (!sent_.content_encoding.empty()) {
-        response_.header("Content-Encoding", sent_.content_encoding);
+        response_.header(HeaderName::content_encoding, sent_.content_encoding);
     }
     if (sent_.varies) {
-        response_.add_header("Vary", "Accept-Encoding");
+        response_.add_header(kVaries);
     }
     if (response_.status() != 200) {
         return;  // a page in place of what was asked for: its validators are not those of that
     }
-    response_.header("ETag", validators_.entity_tag);
-    response_.header("Accept-Ranges", "bytes");
-    if (validators_.modified_seconds) {
-        std::array<char, kHttpDateBytes> date = sent_.description.modified_date;
-        if (validators_.modified_seconds != sent_.description.modified_seconds) {
-            write_http_date(*validators_.modified_seconds, date.data());
-        }
+    response_.copy_header(sent_.description.entity_tag).header(kTakesRanges);
+    if (!validators_.modified_seconds) {
+        return;
+    }
+    if (validators_.modified_seconds == sent_.description.modified_seconds) {
+        response_.copy_header(*sent_.description.last_modified);
+    } else {
+        std::array<char, kHttpDateBytes> date;
+        write_http_date(*validators_.modified_seconds, date.data());
         response_.header("Last-Modified", {date.data(), date.size()});
     }
 }

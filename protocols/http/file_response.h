@@ -3,15 +3,13 @@
 // and how its bytes leave. Does not open files. On the thread of the response's reactor.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "penstock/engine/http_date.h"
 #include "penstock/platform/file.h"
+#include "penstock/protocols/http/prepared_field.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace penstock {
@@ -20,19 +18,19 @@ class FileReference;
 class Request;
 class Response;
 
-// What the fields of every answer with one state of a file say, by its own name.
+// What the fields of every answer with one state of a file say, by its own name. Responses copy them: their hooks may look at
+// them when this has gone.
 struct FileDescription {
-    FileDescription(std::string type, std::string_view cache, const platform::FileInfo& info);
+    // An empty `cache_control` is none.
+    FileDescription(std::string_view type, std::string_view cache_control, const platform::FileInfo& info);
 
-    std::string content_type;
-    std::string_view cache_control;  // empty: none; lives as long as the options it is from
+    PreparedField content_type;
+    std::optional<PreparedField> cache_control;
     // Strong: a file that is written again has another time, to the nanosecond, and one that takes its place has another number
     // (RFC 9110 §8.8.3).
-    [[nodiscard]] std::string_view entity_tag() const { return {tag.data(), tag_size}; }
-    std::array<char, 3 * 16 + 4> tag{};  // three numbers of 16 digits, quotes and hyphens
-    std::size_t tag_size = 0;
+    PreparedField entity_tag;
     std::optional<std::int64_t> modified_seconds;  // none: from before 1970, a clock that was never set
-    std::array<char, kHttpDateBytes> modified_date{};
+    std::optional<PreparedField> last_modified;
 };
 
 struct FileToSend {

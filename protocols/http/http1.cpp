@@ -31,62 +31,83 @@ void Http1::on_input(Connection& connection) {
 void Http1::take_up_requests(Connection& connection) {
     for (int requests = 0; connection.is_open(); ++requests) {
         Exchange* exchange = exchange_of(connection);
-        if (exchange == nullptr) {
-            if (connection.input().empty()) {
-                break;
-            }
-            if (output_is_full(connection)) {
-                connection.pause_reading();  // on_drained goes on
-                connection.want_room();
-                break;
-            }
-            if (requests == kRequestsPerTurn || coded_bytes_ >= kDecodedBytesPerTurn) {
-                connection.resume_reading();  // by the ready list: others have waited for long enough
-                break;
-            }
-            exchange = Exchange::try_create(*this, connection);
-            if (exchange == nullptr && reactor().end_oldest_arrival()) {
-                exchange = Exchange::try_create(*this, connection);  // in the page that came back
-            }
+        if (exchange == nullptr) [[likely]] {
+            exchange = may_take_up(connection, requests) ? begin_exchange(connection) : nullptr;
             if (exchange == nullptr) {
-                close_for_memory(connection);
-                return;
+                break;
             }
-            connection.set_session(exchange);
-            connection.count_message();
-        }
-        if (exchange->attention() == Exchange::Attention::end) {
+        } else if (exchange->attention() == Exchange::Attention::end) {
             end_unwanted_handler(*exchange);
             continue;
-        }
-        if (exchange->attention() == Exchange::Attention::callbacks) {
-            handler_advanced(*exchange);
-            exchange = exchange_of(connection);
-            if (exchange == nullptr || exchange->attention() != Exchange::Attention::none || !connection.is_open()) {
-                break;
-            }
-        }
-        if (exchange->waits_for_body()) {
-            feed_body(*exchange);
+        } else if (!go_on(*exchange)) {
             break;
         }
-        if (!exchange->arriving() || !advance(*exchange)) {
+        if (!advance(*exchange)) {
             break;
         }
     }
 }
 
+// Another request, behind so many in this turn.
+inline bool Http1::may_take_up(Connection& connection, int requests) {
+    if (connection.input().empty()) {
+        return false;
+    }
+    if (!connection.output().empty() && output_is_full(connection)) [[unlikely]] {
+        connection.pause_reading();  // on_drained goes on
+        connection.want_room();
+        return false;
+    }
+    if (requests == kRequestsPerTurn || coded_bytes_ >= kDecodedBytesPerTurn) [[unlikely]] {
+        connection.resume_reading();  // by the ready list: others have waited for long enough
+        return false;
+    }
+    return true;
+}
+
+inline Exchange* Http1::begin_exchange(Connection& connection) {
+    Exchange* exchange = Exchange::try_create(*this, connection);
+    if (exchange == nullptr && reactor().end_oldest_arrival()) [[unlikely]] {
+        exchange = Exchange::try_create(*this, connection);  // in the page that came back
+    }
+    if (exchange == nullptr) [[unlikely]] {
+        close_for_memory(connection);
+        return nullptr;
+    }
+    connection.set_session(exchange);
+    connection.count_message();
+    return exchange;
+}
+
+// Sees to the handler of an exchange that is there already. True when it is more of its request that is to be parsed.
+bool Http1::go_on(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    if (exchange.attention() == Exchange::Attention::callbacks) {
+        handler_advanced(exchange);
+        if (exchange_of(connection) == nullptr || exchange.attention() != Exchange::Attention::none || !connection.is_open()) {
+            return false;
+        }
+    }
+    if (exchange.waits_for_body()) {
+        feed_body(exchange);
+        return false;
+    }
+    return exchange.arriving();
+}
+
 // True when the exchange is over and the next request may be looked at.
-bool Http1::advance(Exchange& exchange) {
+inline bool Http1::advance(Exchange& exchange) {
     switch (exchange.parse()) {
         case Http1Parser::Outcome::need_more: return wait_for_more(exchange);
         case Http1Parser::Outcome::failed: end_early(exchange, exchange.parser().error_status()); return true;
         case Http1Parser::Outcome::head:
         case Http1Parser::Outcome::complete: break;
     }
-    if (const unsigned status = exchange.finish_decoding(); status != 0) {
-        end_early(exchange, status);
-        return true;
+    if (exchange.decodes_body()) [[unlikely]] {
+        if (const unsigned status = exchange.finish_decoding(); status != 0) {
+            end_early(exchange, status);
+            return true;
+        }
     }
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::handling);
@@ -130,30 +151,35 @@ bool Http1::wait_for_more(Exchange& exchange) {
 }
 
 // True when the exchange is over, false while its task runs on.
-bool Http1::dispatch(Exchange& exchange) {
-    if (exchange.route() == nullptr) {
+inline bool Http1::dispatch(Exchange& exchange) {
+    if (exchange.route() == nullptr) [[unlikely]] {
         answer_without_route(exchange);
         end_exchange(exchange);
         return true;
     }
     call_handler(exchange);
-    if (!exchange.handler_done()) {
-        pause_for_handler(exchange);
-        return false;
+    if (!exchange.answered_plainly()) {
+        if (!exchange.handler_done()) {
+            pause_for_handler(exchange);
+            return false;
+        }
+        finish_answer(exchange);
     }
-    finish_answer(exchange);
     end_exchange(exchange);
     return true;
 }
 
-void Http1::call_handler(Exchange& exchange) {
+inline void Http1::call_handler(Exchange& exchange) {
     call(exchange, [this, &exchange] {
-        exchange.run_before_hooks();
-        if (exchange.response().answered() || !exchange.connection()->is_open()) {
-            return;
+        if (exchange.has_hooks()) {
+            exchange.run_before_hooks();
+            if (exchange.response().answered() || !exchange.connection()->is_open()) {
+                return;
+            }
         }
-        if (exchange.route()->handler.plain) {
-            exchange.route()->handler.plain(exchange.request(), exchange.response());
+        const Handler& handler = exchange.route()->handler;
+        if (handler.plain) [[likely]] {
+            handler.plain(exchange.request(), exchange.response());
             return;
         }
         exchange.start_task();
@@ -161,7 +187,9 @@ void Http1::call_handler(Exchange& exchange) {
             answer_with_text(exchange, 503);  // no memory for its frame
         }
     });
-    exchange.run_callbacks();
+    if (exchange.has_callbacks()) {
+        exchange.run_callbacks();
+    }
 }
 
 // The handler has returned: what it left undone is done, or told.
@@ -299,10 +327,22 @@ void Http1::end_exchange(Exchange& exchange) {
     Connection& connection = *exchange.connection();
     stop_arriving(exchange);
     exchange.change_state(ExchangeState::done);
+    reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
+    if (exchange.holds_more() || exchange.has_hooks() || exchange.must_close || !exchange.message_complete ||
+        !connection.is_open()) [[unlikely]] {
+        end_specially(exchange);
+        return;
+    }
+    exchange.consume_message();
+    connection.set_session(nullptr);
+    exchange.destroy_empty();
+}
+
+void Http1::end_specially(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
     // A function that was offloaded may refer to the request: its bytes stay, and nothing is read behind them.
     const bool is_used = exchange.pinned() && exchange.task_runs();
     exchange.must_close |= is_used;
-    reactor().count().requests.add(exchange.response().answered() ? 1 : 0);
     exchange.run_abort_callback();
     exchange.run_done_hooks();
     if (connection.is_open()) {
@@ -314,18 +354,30 @@ void Http1::end_exchange(Exchange& exchange) {
             exchange.consume_message();
         }
     }
-    const bool must_close = exchange.must_close;
-    const bool looks_whole = exchange.response().is_cut() && exchange.response().ends_with_connection();
-    const Linger linger = linger_for(exchange);
-    connection.set_session(nullptr);
+    if (exchange.must_close) {
+        end_with_connection(exchange);
+    } else {
+        let_go(exchange);
+    }
+}
+
+void Http1::let_go(Exchange& exchange) {
+    exchange.connection()->set_session(nullptr);
     if (exchange.pinned()) {
         exchange.park();
     } else {
         exchange.destroy();
     }
-    if (must_close && looks_whole) {
+}
+
+void Http1::end_with_connection(Exchange& exchange) {
+    Connection& connection = *exchange.connection();
+    const bool looks_whole = exchange.response().is_cut() && exchange.response().ends_with_connection();
+    const Linger linger = linger_for(exchange);
+    let_go(exchange);
+    if (looks_whole) {
         connection.reset();  // a clean end would be that of the body
-    } else if (must_close) {
+    } else {
         connection.finish(linger);
     }
 }
@@ -340,26 +392,28 @@ Linger Http1::linger_for(Exchange& exchange) const {
 
 void Http1::send_response(Exchange& exchange, const ResponseBody& body) {
     Connection& connection = *exchange.connection();
-    if (!exchange.message_complete && exchange.streams_body() && !exchange.must_close) {
-        exchange.skip_arrived_body();
+    if (!exchange.message_complete) [[unlikely]] {
+        if (exchange.streams_body() && !exchange.must_close) {
+            exchange.skip_arrived_body();
+        }
+        exchange.must_close |= !exchange.message_complete;  // an unknown part of the request's body is on its way
     }
-    exchange.must_close |= !exchange.message_complete;  // an unknown part of the request's body is on its way
     ResponseFraming framing = decide_framing(exchange);
     framing.has_body = body.kind != ResponseBody::Kind::none;
     framing.length = body.size();
-    const bool copied = body.kind == ResponseBody::Kind::copied;
-    reactor().make_output_room((copied ? body.bytes.size() / OutputQueue::kMaxReserveBytes : 0) + 2, connection);
-    if (!write_response(connection.output(), reactor().blocks(), exchange.response(), framing, body)) {
+    BlockPool& blocks = reactor().blocks();
+    const std::size_t copied = body.kind == ResponseBody::Kind::copied ? body.bytes.size() : 0;
+    const std::size_t wanted_blocks = copied / OutputQueue::kMaxReserveBytes + 2;
+    if (blocks.limit() - blocks.leased() < wanted_blocks) [[unlikely]] {
+        reactor().make_output_room(wanted_blocks, connection);
+    }
+    if (!write_response(connection.output(), blocks, exchange.response(), framing, body)) [[unlikely]] {
         close_for_memory(connection);
     }
 }
 
-// Whether the connection goes on behind this response.
 ResponseFraming Http1::decide_framing(Exchange& exchange) {
-    const std::uint32_t limit = reactor().config().requests_per_connection_limit;
-    const bool keep = !exchange.must_close && exchange.client_keeps_alive() &&
-                      !exchange.response().wants_close() && !reactor().draining() &&
-                      (limit == 0 || exchange.connection()->message_count() < limit);
+    const bool keep = keeps_connection(exchange);
     exchange.must_close = !keep;
     return {
         .keep_alive = keep,

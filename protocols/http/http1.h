@@ -13,8 +13,10 @@
 #include "penstock/engine/connection.h"
 #include "penstock/engine/overloaded.h"
 #include "penstock/engine/protocol.h"
+#include "penstock/engine/reactor.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/response_head.h"
 #include "penstock/protocols/http/target.h"
 
 namespace penstock {
@@ -33,6 +35,10 @@ public:
     [[nodiscard]] std::uint64_t oldest_arrival() const override;
     void end_oldest_arrival() override;
     void on_drain(Connection& connection) override;
+
+    // The same as send_response of the most usual answer: a body of a few bytes on a connection that goes on. False, with nothing
+    // done, for any other.
+    [[nodiscard]] bool send_at_once(Exchange& exchange, std::string_view body);
 
     void send_response(Exchange& exchange, const ResponseBody& body) override;
     bool begin_response(Exchange& exchange, std::uint64_t length) override;
@@ -58,7 +64,11 @@ public:
     // So many bytes were decoded, or worth as much: what is left of the turn may go to others.
     void count_coding(std::size_t decoded_bytes) { coded_bytes_ += decoded_bytes; }
     // Nothing of the request is waited for any longer.
-    void stop_arriving(Exchange& exchange);
+    void stop_arriving(Exchange& exchange) {
+        if (exchange.in_arriving_list) {
+            leave_arriving(exchange);
+        }
+    }
     [[nodiscard]] bool output_is_full(Connection& connection) const;
     void end_for_time(Exchange& exchange);
     void log_about(Exchange& exchange, std::string_view text) const;
@@ -66,7 +76,7 @@ public:
     // Runs a user's function; what it throws goes no further. 0, or the status that answers for what it threw: 503 for
     // Overloaded, which is counted only, since logging it would add to the load; 500 for all else, which is logged.
     template <class Function>
-    unsigned guard(Exchange& exchange, Function function) const {
+    [[gnu::always_inline]] unsigned guard(Exchange& exchange, Function function) const {
         try {
             function();
             return 0;
@@ -97,6 +107,9 @@ private:
         return static_cast<Exchange*>(connection.session());
     }
     void take_up_requests(Connection& connection);
+    [[nodiscard]] bool may_take_up(Connection& connection, int requests);
+    [[nodiscard]] Exchange* begin_exchange(Connection& connection);
+    [[nodiscard]] bool go_on(Exchange& exchange);
     [[nodiscard]] bool advance(Exchange& exchange);
     [[nodiscard]] bool wait_for_more(Exchange& exchange);
     [[nodiscard]] bool dispatch(Exchange& exchange);
@@ -108,18 +121,23 @@ private:
     void end_early(Exchange& exchange, unsigned status);
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
+    [[nodiscard]] bool keeps_connection(Exchange& exchange) const;
     [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
     void append_piece(Exchange& exchange, std::string_view piece);
     [[nodiscard]] bool append_chunk(Connection& connection, std::string_view piece);
     void feed_body(Exchange& exchange);
     [[nodiscard]] bool feed_writer(Exchange& exchange);
     void end_exchange(Exchange& exchange);
+    void end_specially(Exchange& exchange);
+    void end_with_connection(Exchange& exchange);
+    static void let_go(Exchange& exchange);
     void close_for_memory(Connection& connection);
     [[nodiscard]] Linger linger_for(Exchange& exchange) const;
 
     void refuse_unread(Connection& connection);
     [[nodiscard]] Exchange* oldest_arriving() const;
     void start_arriving(Exchange& exchange);
+    void leave_arriving(Exchange& exchange);
     void rearm(Connection& connection);
     [[nodiscard]] std::uint32_t time_left_ms(const Exchange& exchange) const;
     const std::shared_ptr<const RouteTable> routes_;
@@ -130,5 +148,42 @@ private:
     Exchange* arriving_first_ = nullptr;
     Exchange* arriving_last_ = nullptr;
 };
+
+// Behind this response.
+inline bool Http1::keeps_connection(Exchange& exchange) const {
+    const std::uint32_t limit = reactor().config().requests_per_connection_limit;
+    return !exchange.must_close && exchange.client_keeps_alive() && !exchange.response().wants_close() && !reactor().draining() &&
+           (limit == 0 || exchange.connection()->message_count() < limit);
+}
+
+inline bool Http1::send_at_once(Exchange& exchange, std::string_view body) {
+    const BlockPool& blocks = reactor().blocks();
+    const unsigned status = exchange.response().status();
+    const bool is_usual = exchange.is_connected() && exchange.message_complete && body.size() <= kCopyBodyLimitBytes &&
+                          exchange.request().minor_version() == 1 && exchange.request().method() != Method::head &&
+                          (status == 200 || may_have_body(status)) && keeps_connection(exchange);
+    if (!is_usual || blocks.limit() - blocks.leased() < 2) [[unlikely]] {
+        return false;  // 2: as many as it can take
+    }
+    if (!write_small_response(*exchange.connection(), exchange.response(), body)) [[unlikely]] {
+        close_for_memory(*exchange.connection());
+    }
+    return true;
+}
+
+// These two here, where Http1 is known.
+inline void Exchange::destroy_empty() {
+    BlockPool& pages = http_.reactor().pages();
+    this->~Exchange();
+    pages.release(reinterpret_cast<std::byte*>(this));
+}
+
+inline void Exchange::answer(const ResponseBody& body) {
+    if (is_connected()) [[likely]] {
+        http_.send_response(*this, body);
+    } else {
+        body.drop();
+    }
+}
 
 }  // namespace penstock

@@ -55,10 +55,7 @@ void Http1::start_arriving(Exchange& exchange) {
     rearm(*exchange.connection());
 }
 
-void Http1::stop_arriving(Exchange& exchange) {
-    if (!exchange.in_arriving_list) {
-        return;
-    }
+void Http1::leave_arriving(Exchange& exchange) {
     exchange.in_arriving_list = false;
     Exchange* const next = exchange.arriving_next;
     Exchange* const previous = exchange.arriving_previous;

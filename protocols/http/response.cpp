@@ -4,13 +4,51 @@
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/characters.h"
 #include "penstock/protocols/http/codec.h"
+#include "penstock/protocols/http/copy_text.h"
 #include "penstock/protocols/http/deferred_response.h"
 #include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/field_rules.h"
 #include "penstock/protocols/http/http1.h"
+#include "penstock/protocols/http/prepared_field.h"
 #include "penstock/protocols/http/response_encoding.h"
 
 namespace penstock {
+
+namespace {
+
+[[nodiscard]] const PreparedField& json_type() {
+    static const PreparedField kType("Content-Type", "application/json");
+    return kType;
+}
+
+[[nodiscard]] std::size_t line_bytes_of(std::string_view name, std::string_view value) { return name.size() + value.size() + 4; }
+
+// With a copy behind it, where there is room for both.
+template <class Field>
+[[nodiscard, gnu::always_inline]] inline Field* make_field(void* memory, HeaderName known, std::string_view name,
+                                                           std::string_view value) {
+    char* const line = static_cast<char*>(memory) + sizeof(Field);
+    char* const end = copy_text(copy_literal(copy_text(line, name), ": "), value);
+    copy_literal(end, "\r\n");
+    return ::new (memory) Field{nullptr, line, static_cast<std::uint16_t>(line_bytes_of(name, value)),
+                                static_cast<std::uint16_t>(name.size()), known};
+}
+
+template <class Field>
+[[nodiscard, gnu::always_inline]] inline Field* make_field(void* memory, HeaderName known, std::string_view line,
+                                                           std::uint16_t name_size, bool copies) {
+    const char* own_line = line.data();
+    if (copies) {
+        char* const copy = static_cast<char*>(memory) + sizeof(Field);
+        copy_text(copy, line);
+        own_line = copy;
+    }
+    return ::new (memory) Field{nullptr, own_line, static_cast<std::uint16_t>(line.size()), name_size, known};
+}
+
+}  // namespace
 
 Response& Response::status(unsigned code) {
     if (code < 200 || code > 599) {
@@ -23,99 +61,167 @@ Response& Response::status(unsigned code) {
 }
 
 Response& Response::header(std::string_view name, std::string_view value) {
-    if (accept_field(name, value)) {
-        remove(name);
-        append(name, value);
-    }
-    return *this;
+    return put_field(find_header_name(name), name, value, true);
 }
+
+Response& Response::header(HeaderName name, std::string_view value) { return put_field(name, header_name(name), value, true); }
+
+Response& Response::header(const PreparedField& field) { return put_field(field, true, false); }
+
+Response& Response::copy_header(const PreparedField& field) { return put_field(field, true, true); }
 
 Response& Response::add_header(std::string_view name, std::string_view value) {
-    if (accept_field(name, value)) {
-        append(name, value);
-    }
-    return *this;
+    return put_field(find_header_name(name), name, value, false);
 }
 
+Response& Response::add_header(const PreparedField& field) { return put_field(field, false, false); }
+
 std::string_view Response::header(std::string_view name) const {
+    if (const HeaderName known = find_header_name(name); known != HeaderName::unknown) {
+        return header(known);
+    }
     for (const Field* field = first_; field != nullptr; field = field->next) {
-        if (equal_ignoring_case(field->name, name)) {
-            return field->value;
+        if (equal_ignoring_case(field->name(), name)) {
+            return field->value();
         }
     }
     return {};
 }
 
-// Says what is wrong otherwise.
-bool Response::is_valid_field(std::string_view name, std::string_view value) {
-    if (!is_token(name)) {
-        fail("a field name is a token (RFC 9110 section 5.1), not", name);
-        return false;
+std::string_view Response::header(HeaderName name) const {
+    if (name == HeaderName::unknown || (names_set_ & bit_of(name)) == 0) {
+        return {};
     }
-    if (!is_field_text(value)) {
-        fail("the value holds a line break or another control character, field", name);
-        return false;
+    for (const Field* field = first_; field != nullptr; field = field->next) {
+        if (field->known == name) {
+            return field->value();
+        }
     }
-    return true;
+    return {};
 }
 
-// Whether it is to be written as it stands.
-bool Response::accept_field(std::string_view name, std::string_view value) {
-    if (!is_valid_field(name, value)) {
-        return false;
+// What holds for most: nothing is wrong with it, and there is memory right here. All else is left to put_field_slowly, from the
+// start.
+[[gnu::always_inline]] inline Response& Response::put_field(HeaderName known, std::string_view name, std::string_view value,
+                                                           bool replaces) {
+    if ((kFieldsOfServer & bit_of(known)) != 0 || (known == HeaderName::unknown && !is_token(name)) ||
+        !characters::is_field_text(value)) [[unlikely]] {
+        return put_field_slowly(known, name, value, replaces);
     }
-    switch (find_header_name(name)) {
-        case HeaderName::content_length:
-        case HeaderName::transfer_encoding:
-        case HeaderName::date: fail("the server sets this field itself, leave it out:", name); return false;
-        case HeaderName::connection:
-            if (!equal_ignoring_case(value, "close")) {
-                fail("of Connection a handler may only set \"close\", not", value);
-                return false;
-            }
-            close_ = true;
-            return false;
-        case HeaderName::content_type: has_content_type_ = true; break;
-        default: break;
+    if (replaces) {
+        remove(known, name);
     }
-    return true;
+    const std::size_t bytes = line_bytes_of(name, value);
+    void* const memory = field_memory_here(bytes, bytes);
+    if (memory == nullptr) [[unlikely]] {
+        return put_field_slowly(known, name, value, replaces);
+    }
+    append(make_field<Field>(memory, known, name, value));
+    return *this;
 }
 
-void Response::append(std::string_view name, std::string_view value) {
-    if (Field* const field = make_field(name, value)) {
-        (last_ != nullptr ? last_->next : first_) = field;
-        last_ = field;
+[[gnu::noinline]] Response& Response::put_field_slowly(HeaderName known, std::string_view name, std::string_view value,
+                                                       bool replaces) {
+    if (const FieldFault fault = find_field_fault(known, name, value); fault.reason != nullptr) {
+        fail(fault.reason, fault.about);
+        return *this;
     }
+    if (known == HeaderName::connection) {
+        close_ = true;
+        return *this;
+    }
+    if (replaces) {
+        remove(known, name);
+    }
+    const std::size_t bytes = line_bytes_of(name, value);
+    if (void* const memory = field_memory(name, bytes, bytes)) {
+        append(make_field<Field>(memory, known, name, value));
+    }
+    return *this;
 }
 
-// A copy in the arena; nullptr, and the response has failed, when there is no room for it.
-Response::Field* Response::make_field(std::string_view name, std::string_view value) {
-    const std::size_t bytes = name.size() + value.size() + 4;
-    if (field_bytes_ + bytes > kResponseFieldsLimitBytes) {
+// Likewise, where it is the first of its name; it has been checked already.
+[[gnu::always_inline]] inline Response& Response::put_field(const PreparedField& field, bool replaces, bool copies) {
+    const std::size_t bytes = field.line_.size();
+    const bool is_plain = (names_set_ & field.name_bit_) == 0 && field.known_ != HeaderName::connection;
+    void* const memory = is_plain ? field_memory_here(bytes, copies ? bytes : 0) : nullptr;
+    if (memory == nullptr) [[unlikely]] {
+        return put_field_slowly(field, replaces, copies);
+    }
+    append(make_field<Field>(memory, field.known_, field.line_, field.name_size_, copies));
+    return *this;
+}
+
+[[gnu::noinline]] Response& Response::put_field_slowly(const PreparedField& field, bool replaces, bool copies) {
+    if (field.known_ == HeaderName::connection) {
+        close_ = true;
+        return *this;
+    }
+    if (replaces) {
+        remove(field.known_, field.name());
+    }
+    const std::size_t bytes = field.line_.size();
+    if (void* const memory = field_memory(field.name(), bytes, copies ? bytes : 0)) {
+        append(make_field<Field>(memory, field.known_, field.line_, field.name_size_, copies));
+    }
+    return *this;
+}
+
+Response::Field* Response::make_trailer(HeaderName known, std::string_view name, std::string_view value) {
+    const std::size_t bytes = line_bytes_of(name, value);
+    void* const memory = field_memory(name, bytes, bytes);
+    return memory != nullptr ? make_field<Field>(memory, known, name, value) : nullptr;
+}
+
+inline void Response::append(Field* field) {
+    names_set_ |= bit_of(field->known);
+    *end_ = field;
+    end_ = &field->next;
+}
+
+// For a field that takes `line_bytes` of the head, with so many `own_bytes` behind it.
+[[gnu::always_inline]] inline void* Response::field_memory_here(std::size_t line_bytes, std::size_t own_bytes) {
+    const std::size_t bytes = field_bytes_ + line_bytes;
+    if (bytes > kResponseFieldsLimitBytes) [[unlikely]] {
+        return nullptr;
+    }
+    void* const memory = exchange_.arena().try_allocate_here(sizeof(Field) + own_bytes, alignof(Field));
+    field_bytes_ = memory != nullptr ? static_cast<std::uint32_t>(bytes) : field_bytes_;
+    return memory;
+}
+
+// Where there is none the response has failed.
+void* Response::field_memory(std::string_view name, std::size_t line_bytes, std::size_t own_bytes) {
+    if (field_bytes_ + line_bytes > kResponseFieldsLimitBytes) {
         fail("the response's fields are larger than kResponseFieldsLimitBytes with", name);
         return nullptr;
     }
-    Arena& arena = exchange_.arena();
-    void* const memory = arena.try_allocate(sizeof(Field), alignof(Field));
-    const std::string_view own_name = arena.try_copy(name);
-    const std::string_view own_value = arena.try_copy(value);
-    if (memory == nullptr || own_name.data() == nullptr || own_value.data() == nullptr) {
+    void* const memory = exchange_.arena().try_allocate(sizeof(Field) + own_bytes, alignof(Field));
+    if (memory == nullptr) {
         fail("there is no memory for the field", name);
         return nullptr;
     }
-    field_bytes_ += static_cast<std::uint32_t>(bytes);
-    return ::new (memory) Field{nullptr, own_name, own_value};
+    field_bytes_ += static_cast<std::uint32_t>(line_bytes);
+    return memory;
 }
 
-void Response::remove(std::string_view name) {
-    last_ = nullptr;
-    for (Field** link = &first_; *link != nullptr;) {
-        if (equal_ignoring_case((*link)->name, name)) {
-            field_bytes_ -= static_cast<std::uint32_t>((*link)->name.size() + (*link)->value.size() + 4);
-            *link = (*link)->next;
+// Looks for it only where one may be.
+inline void Response::remove(HeaderName known, std::string_view name) {
+    if ((names_set_ & bit_of(known)) != 0) {
+        remove_all(known, name);
+    }
+}
+
+void Response::remove(std::string_view name) { remove(find_header_name(name), name); }
+
+void Response::remove_all(HeaderName known, std::string_view name) {
+    end_ = &first_;
+    while (Field* const field = *end_) {
+        if (field->known == known && (known != HeaderName::unknown || equal_ignoring_case(field->name(), name))) {
+            field_bytes_ -= field->line_size;
+            *end_ = field->next;
         } else {
-            last_ = *link;
-            link = &(*link)->next;
+            end_ = &field->next;
         }
     }
 }
@@ -126,20 +232,47 @@ void Response::fail(const char* reason, std::string_view about) {
 }
 
 void Response::clear() {
-    first_ = last_ = nullptr;
+    first_ = nullptr;
+    end_ = &first_;
     field_bytes_ = 0;
+    names_set_ = 0;
     status_ = 200;
-    status_set_ = failed_ = has_content_type_ = false;
+    status_set_ = failed_ = false;
 }
 
 void Response::send(std::string_view body) {
+    if (!send_at_once(body)) [[unlikely]] {
+        deliver_copied(body);
+    }
+}
+
+// By itself, since what its body takes on the stack would have to be guarded above.
+[[gnu::noinline]] void Response::deliver_copied(std::string_view body) {
     deliver({.kind = ResponseBody::Kind::copied, .bytes = body});
 }
 
 void Response::send(std::string&& body) { deliver({.kind = ResponseBody::Kind::owned, .owned = &body}); }
 
 void Response::send_static(std::string_view body) {
+    if (!send_at_once(body)) {
+        deliver_fixed(body);
+    }
+}
+
+[[gnu::noinline]] void Response::deliver_fixed(std::string_view body) {
     deliver({.kind = ResponseBody::Kind::fixed, .bytes = body});
+}
+
+// What most responses are, without a look at all that others may be. False, with nothing done, for those.
+inline bool Response::send_at_once(std::string_view body) {
+    if (answered_ || failed_ || encoding_ != nullptr || exchange_.has_hooks() || !exchange_.http().send_at_once(exchange_, body))
+        [[unlikely]] {
+        return false;
+    }
+    answered_ = true;
+    body_bytes_ = body.size();
+    exchange_.notice_change();
+    return true;
 }
 
 void Response::send_kept(std::string_view body, void* owner, void (*release)(void*)) {
@@ -151,12 +284,12 @@ void Response::send_kept_file(int fd, std::uint64_t offset, std::uint64_t size, 
 }
 
 void Response::json(std::string_view body) {
-    header("Content-Type", "application/json");
+    header(json_type());
     send(body);
 }
 
 void Response::json(std::string&& body) {
-    header("Content-Type", "application/json");
+    header(json_type());
     send(std::move(body));
 }
 
@@ -171,38 +304,60 @@ void Response::send_file_parts(int fd, std::span<const FilePart> parts) {
 void Response::send_empty() { deliver({}); }
 
 void Response::deliver(const ResponseBody& body) {
-    if (answered_) {
-        fail("a second answer to one request is not sent", {});
-        body.drop();
+    if (answered_) [[unlikely]] {
+        refuse_second_answer(body);
         return;
     }
     answered_ = true;
-    bool failed = failed_;
+    if (failed_ || encoding_ != nullptr || exchange_.has_hooks()) [[unlikely]] {
+        deliver_specially(body);
+        return;
+    }
+    hand_over(body);
+}
+
+void Response::refuse_second_answer(const ResponseBody& body) {
+    fail("a second answer to one request is not sent", {});
+    body.drop();
+}
+
+void Response::deliver_specially(const ResponseBody& body) {
+    const bool failed = failed_;
     if (failed) {
         start_error();
     }
     exchange_.run_head_hooks();
-    if (encoding_ == nullptr || failed || failed_) [[likely]] {
-        hand_over(body, failed);
+    if (failed || failed_) {
+        hand_over_error(body);
+        return;
+    }
+    if (encoding_ == nullptr) {
+        hand_over(body);
         return;
     }
     ResponseBody encoded = body;
-    if (!encoding_->take_over(*this, &encoded)) {  // else its head has left, and it follows piece by piece
-        hand_over(encoded, false);
+    if (encoding_->take_over(*this, &encoded)) {
+        return;  // its head has left, and it follows piece by piece
+    }
+    if (failed_) {
+        hand_over_error(encoded);
+    } else {
+        hand_over(encoded);
     }
 }
 
-void Response::hand_over(const ResponseBody& body, bool failed) {
+// In place of the body, which is dropped, and of what hooks have set, if one of it is wrong.
+void Response::hand_over_error(const ResponseBody& body) {
     if (failed_) {
-        failed = true;
-        start_error();  // what hooks have set goes, too: one of it is wrong
+        start_error();
     }
-    const ResponseBody text{.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)};
-    body_bytes_ = failed ? text.size() : body.size();
-    if (failed) {
-        body.drop();
-    }
-    exchange_.answer(failed ? text : body);
+    body.drop();
+    hand_over({.kind = ResponseBody::Kind::fixed, .bytes = status_phrase(500)});
+}
+
+void Response::hand_over(const ResponseBody& body) {
+    body_bytes_ = body.size();
+    exchange_.answer(body);
     exchange_.notice_change();
 }
 

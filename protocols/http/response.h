@@ -20,6 +20,7 @@ namespace penstock {
 class Arena;
 class DeferredResponse;
 class Exchange;
+class PreparedField;
 class ResponseEncoding;
 class ResponseWrite;
 struct ResponseBody;
@@ -43,10 +44,21 @@ public:
     // Sets a field, replacing those of that name. Copies. Content-Length, Transfer-Encoding and Date are the
     // server's own; "Connection: close" is honoured.
     Response& header(std::string_view name, std::string_view value);
+    // The same without a look at the name. `unknown` is a mistake.
+    Response& header(HeaderName name, std::string_view value);
+    // The same of a field that has been checked already. Does not copy: it must live until the exchange has ended, its `done` hooks
+    // included.
+    Response& header(const PreparedField& field);
+    Response& header(const PreparedField&& field) = delete;
+    // Copies, for one that may go earlier.
+    Response& copy_header(const PreparedField& field);
     // Adds one more of that name (Set-Cookie, Vary, …).
     Response& add_header(std::string_view name, std::string_view value);
+    Response& add_header(const PreparedField& field);
+    Response& add_header(const PreparedField&& field) = delete;
     // The value set so far, or a null view.
     [[nodiscard]] std::string_view header(std::string_view name) const;
+    [[nodiscard]] std::string_view header(HeaderName name) const;
 
     // Answers with a body. Unless a Content-Type is set it is text/plain; charset=utf-8.
     void send(std::string_view body);  // copies
@@ -127,20 +139,37 @@ private:
     friend class ResponseEncoding;
     friend class ResponseHeadWriter;
 
+    // As it leaves: "Name: value\r\n", in the arena behind this or where a PreparedField has it.
     struct Field {
         Field* next;
-        std::string_view name;
-        std::string_view value;
+        const char* line;
+        std::uint16_t line_size;
+        std::uint16_t name_size;
+        HeaderName known;
+
+        [[nodiscard]] std::string_view name() const { return {line, name_size}; }
+        [[nodiscard]] std::string_view value() const { return {line + name_size + 2, line_size - name_size - 4u}; }
     };
 
-    explicit Response(Exchange& exchange) : exchange_(exchange) {}
-    [[nodiscard]] bool is_valid_field(std::string_view name, std::string_view value);
-    [[nodiscard]] bool accept_field(std::string_view name, std::string_view value);
+    explicit Response(Exchange& exchange) : end_(&first_), exchange_(exchange) {}
+    [[nodiscard]] static std::uint64_t bit_of(HeaderName name) { return std::uint64_t{1} << static_cast<unsigned>(name); }
+    // Puts a field in place of others of its name, or behind them.
+    Response& put_field(HeaderName known, std::string_view name, std::string_view value, bool replaces);
+    Response& put_field(const PreparedField& field, bool replaces, bool copies);
+    // The same where more than memory for it may have to be seen to.
+    Response& put_field_slowly(HeaderName known, std::string_view name, std::string_view value, bool replaces);
+    Response& put_field_slowly(const PreparedField& field, bool replaces, bool copies);
     enum class Stream : std::uint8_t { none, open, ended, cut };
 
     friend class ResponseWrite;
+    [[nodiscard]] bool send_at_once(std::string_view body);
+    void deliver_copied(std::string_view body);
+    void deliver_fixed(std::string_view body);
     void deliver(const ResponseBody& body);
-    void hand_over(const ResponseBody& body, bool failed);
+    void refuse_second_answer(const ResponseBody& body);
+    void deliver_specially(const ResponseBody& body);
+    void hand_over(const ResponseBody& body);
+    void hand_over_error(const ResponseBody& body);
     [[nodiscard]] bool begin_stream();
     void open_stream();
     // As `end`, also for a whole body that leaves piece by piece.
@@ -152,9 +181,14 @@ private:
     [[nodiscard]] bool takes_more() const;
     // Copies what the output has room for and returns the rest.
     [[nodiscard]] std::string_view write_some(std::string_view bytes);
-    void append(std::string_view name, std::string_view value);
-    [[nodiscard]] Field* make_field(std::string_view name, std::string_view value);
+    [[nodiscard]] void* field_memory_here(std::size_t line_bytes, std::size_t own_bytes);
+    [[nodiscard]] void* field_memory(std::string_view name, std::size_t line_bytes, std::size_t own_bytes);
+    [[nodiscard]] Field* make_trailer(HeaderName known, std::string_view name, std::string_view value);
+    void append(Field* field);
     void remove(std::string_view name);
+    void remove(HeaderName known, std::string_view name);
+    void remove_all(HeaderName known, std::string_view name);
+    [[nodiscard]] bool has_content_type() const { return (names_set_ & bit_of(HeaderName::content_type)) != 0; }
     void fail(const char* reason, std::string_view about);
     // Back to an empty 200, for the server's own answer in place of the handler's.
     void clear();
@@ -165,25 +199,26 @@ private:
     // Of a body that is written piece by piece: neither chunks nor a length say where it ends.
     [[nodiscard]] bool ends_with_connection() const { return !chunked_ && !has_length_ && !body_dropped_; }
 
-    Exchange& exchange_;
+    // What begins as nothing stands together, so that a few wide stores begin it.
     Field* first_ = nullptr;
-    Field* last_ = nullptr;
+    Field* first_trailer_ = nullptr;
+    ResponseEncoding* encoding_ = nullptr;  // in the arena; none where no middleware wants one
     std::uint64_t body_bytes_ = 0;
-    std::uint32_t field_bytes_ = 0;  // names, values and four for ": " and the line's end
-    std::uint16_t status_ = 200;
+    std::uint64_t names_set_ = 0;    // bits of HeaderName, also of fields that were removed again
+    std::uint32_t field_bytes_ = 0;  // of all lines
     bool status_set_ = false;
     bool answered_ = false;
     bool failed_ = false;
     bool close_ = false;
-    bool has_content_type_ = false;
     bool has_length_ = false;
     bool chunked_ = false;
     bool body_dropped_ = false;  // HEAD, 204, 304
     Stream stream_ = Stream::none;
-    std::uint64_t length_ = 0;
-    Field* first_trailer_ = nullptr;
-    Field* last_trailer_ = nullptr;
-    ResponseEncoding* encoding_ = nullptr;  // in the arena; none where no middleware wants one
+    std::uint16_t status_ = 200;
+    Field** end_;  // where the next field is linked
+    Exchange& exchange_;
+    std::uint64_t length_;   // while has_length_
+    Field* last_trailer_;    // while there is a first
 };
 
 // What `Response::write` gives to co_await.

@@ -120,7 +120,7 @@ bool ResponseEncoding::start_encoder(Response& response, std::size_t more_bytes)
 bool ResponseEncoding::judge(Response& response, std::uint64_t size) {
     const unsigned status = response.status();
     if (status == 206 || status == 304) {
-        if (response.header("Content-Encoding").data() == nullptr) {
+        if (response.header(HeaderName::content_encoding).data() == nullptr) {
             add_vary(response);
             if (status == 304 && has_weak_form(response)) {
                 weaken_tag(response);  // it is about the compressed form, which the client has
@@ -136,12 +136,12 @@ bool ResponseEncoding::judge(Response& response, std::uint64_t size) {
 }
 
 bool ResponseEncoding::is_encodable(const Response& response, std::uint64_t size) const {
-    if (size == 0 || size < policy_->min_size_bytes() || response.header("Content-Encoding").data() != nullptr ||
-        response.header("Content-Range").data() != nullptr || !policy_->fits(response.header("Content-Type"))) {
+    if (size == 0 || size < policy_->min_size_bytes() || response.header(HeaderName::content_encoding).data() != nullptr ||
+        response.header("Content-Range").data() != nullptr || !policy_->fits(response.header(HeaderName::content_type))) {
         return false;
     }
     for (const Response::Field* field = response.first_; field != nullptr; field = field->next) {
-        if (find_header_name(field->name) == HeaderName::cache_control && list_has_token(field->value, "no-transform")) {
+        if (field->known == HeaderName::cache_control && list_has_token(field->value(), "no-transform")) {
             return false;
         }
     }
@@ -161,20 +161,21 @@ bool ResponseEncoding::choose(const Response& response, const TryCoding& try_cod
 void ResponseEncoding::add_vary(Response& response) {
     std::string value;
     for (const Response::Field* field = response.first_; field != nullptr; field = field->next) {
-        if (!equal_ignoring_case(field->name, "Vary")) {
+        if (!equal_ignoring_case(field->name(), "Vary")) {
             continue;
         }
-        if (list_has_token(field->value, "*") || list_has_token(field->value, kAcceptEncoding)) {
+        const std::string_view list = field->value();
+        if (list_has_token(list, "*") || list_has_token(list, kAcceptEncoding)) {
             return;
         }
-        value.append(field->value).append(field->value.empty() ? "" : ", ");
+        value.append(list).append(list.empty() ? "" : ", ");
     }
     response.header("Vary", value.append(kAcceptEncoding));
 }
 
 // The bytes are no longer those that a strong tag named, nor can a part of them be asked for (RFC 9110 §8.8.1, §14.3).
 void ResponseEncoding::describe(Response& response, ContentCoding coding) const {
-    response.header("Content-Encoding", content_coding_name(coding));
+    response.header(HeaderName::content_encoding, content_coding_name(coding));
     response.remove("Accept-Ranges");
     weaken_tag(response);
 }

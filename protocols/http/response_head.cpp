@@ -4,7 +4,11 @@
 #include <cstring>
 
 #include "penstock/engine/config.h"
+#include "penstock/engine/connection.h"
+#include "penstock/engine/http_date.h"
+#include "penstock/engine/reactor.h"
 #include "penstock/platform/net.h"
+#include "penstock/protocols/http/copy_text.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace penstock {
@@ -17,14 +21,20 @@ public:
 
     // No less than `write` needs.
     [[nodiscard]] std::size_t size_bound() const {
-        return kFixedBytes + status_line(response_.status_).size() + response_.field_bytes_;
+        return kFixedBytes + response_.field_bytes_;
     }
     [[nodiscard]] char* write(char* out) const;
+    // The same of a status that may have a body.
+    [[nodiscard]] char* write_with_body(char* out) const;
     [[nodiscard]] static bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response);
 
 private:
     [[nodiscard]] static char* put_fields(char* out, const Response::Field* field);
-    // Date, the longest Content-Length, Content-Type and Connection fields, and the empty line.
+    [[nodiscard]] static char* put_status(char* out, unsigned status);
+    [[nodiscard]] char* put_beginning(char* out) const;
+    [[nodiscard]] char* put_body_fields(char* out) const;
+    [[nodiscard]] char* put_end(char* out) const;
+    // The longest status line, Date, the longest Content-Length, Content-Type and Connection fields, and the empty line.
     static constexpr std::size_t kFixedBytes = 192;
 
     const Response& response_;
@@ -44,11 +54,6 @@ constexpr std::string_view kRefusal =
     "\r\n"
     "The server is full at the moment; try again.\r\n";
 static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
-
-[[nodiscard]] char* put(char* out, std::string_view text) {
-    std::memcpy(out, text.data(), text.size());
-    return out + text.size();
-}
 
 // Each part has a descriptor of its own, since the output closes them one by one.
 [[nodiscard]] bool append_parts(OutputQueue& output, BlockPool& blocks, const ResponseBody& body) {
@@ -89,9 +94,9 @@ static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
 
 }  // namespace
 
-std::uint64_t ResponseBody::size() const {
-    if (kind != Kind::parts) {
-        return kind == Kind::file ? file.size : in_memory().size();
+std::uint64_t ResponseBody::file_bytes() const {
+    if (kind == Kind::file) {
+        return file.size;
     }
     std::uint64_t size = 0;
     for (const FilePart& part : parts) {
@@ -110,8 +115,6 @@ void ResponseBody::drop() const {
 }
 
 std::string_view refusal_text() { return kRefusal; }
-// 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
-bool may_have_body(unsigned status) { return status >= 200 && status != 204 && status != 304; }
 
 bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response, const ResponseFraming& framing) {
     const ResponseHeadWriter writer(response, framing);
@@ -126,27 +129,59 @@ bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response
 bool write_response(OutputQueue& output, BlockPool& blocks, const Response& response,
                     const ResponseFraming& framing, const ResponseBody& body) {
     const ResponseHeadWriter writer(response, framing);
-    const bool with_body = may_have_body(response.status()) && !framing.head_only && body.size() > 0;
-    const std::string_view bytes = body.in_memory();
+    const bool in_memory = body.is_in_memory();
+    const std::string_view bytes = in_memory ? body.in_memory() : std::string_view();
+    const bool with_body = !framing.head_only && (!in_memory || !bytes.empty()) && may_have_body(response.status());
     const std::size_t head_bound = writer.size_bound();
-    const bool behind_head = with_body && body.is_in_memory() && bytes.size() <= kCopyBodyLimitBytes &&
+    const bool behind_head = with_body && in_memory && bytes.size() <= kCopyBodyLimitBytes &&
                              head_bound + bytes.size() <= OutputQueue::kMaxReserveBytes;
-    const std::size_t reserve = head_bound + (behind_head ? bytes.size() : 0);
-    const std::span<char> room = output.try_reserve(blocks, reserve);
-    if (room.empty()) {
+    const std::span<char> room = output.try_reserve(blocks, head_bound + (behind_head ? bytes.size() : 0));
+    if (room.empty()) [[unlikely]] {
         body.drop();
         return false;
     }
     char* end = writer.write(room.data());
     if (behind_head) {
-        end = put(end, bytes);
+        end = copy_text(end, bytes);
     }
     output.commit(static_cast<std::size_t>(end - room.data()));
-    if (!with_body || behind_head) {
-        body.drop();
-        return true;
+    if (with_body && !behind_head) {
+        return append_body(output, blocks, body);
     }
-    return append_body(output, blocks, body);
+    if (body.kind >= ResponseBody::Kind::kept) {
+        body.drop();
+    }
+    return true;
+}
+
+namespace {
+
+// One whose fields and body do not fit a block together.
+[[gnu::noinline]] bool write_apart(Connection& connection, const Response& response, std::string_view body) {
+    Reactor& reactor = connection.reactor();
+    const ResponseFraming framing{.date_field = reactor.date_field(), .length = body.size()};
+    return write_response(connection.output(), reactor.blocks(), response, framing,
+                          {.kind = ResponseBody::Kind::copied, .bytes = body});
+}
+
+}  // namespace
+
+bool write_small_response(Connection& connection, const Response& response, std::string_view body) {
+    Reactor& reactor = connection.reactor();
+    OutputQueue& output = connection.output();
+    const ResponseFraming framing{.date_field = reactor.date_field(), .length = body.size()};
+    const ResponseHeadWriter writer(response, framing);
+    const std::size_t bound = writer.size_bound() + body.size();
+    if (bound > OutputQueue::kMaxReserveBytes) [[unlikely]] {
+        return write_apart(connection, response, body);
+    }
+    const std::span<char> room = output.try_reserve(reactor.blocks(), bound);
+    if (room.empty()) [[unlikely]] {
+        return false;
+    }
+    char* const end = copy_text(writer.write_with_body(room.data()), body);
+    output.commit(static_cast<std::size_t>(end - room.data()));
+    return true;
 }
 
 bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response) {
@@ -159,44 +194,84 @@ bool ResponseHeadWriter::write_last_chunk(OutputQueue& output, BlockPool& blocks
     if (room.empty()) {
         return false;
     }
-    char* end = put_fields(put(room.data(), "0\r\n"), response.first_trailer_);
-    end = put(end, "\r\n");
+    char* end = put_fields(copy_literal(room.data(), "0\r\n"), response.first_trailer_);
+    end = copy_literal(end, "\r\n");
     output.commit(static_cast<std::size_t>(end - room.data()));
     return true;
 }
 
-char* ResponseHeadWriter::put_fields(char* out, const Response::Field* field) {
+[[gnu::always_inline]] inline char* ResponseHeadWriter::put_fields(char* out, const Response::Field* field) {
     for (; field != nullptr; field = field->next) {
-        out = put(out, field->name);
-        out = put(out, ": ");
-        out = put(out, field->value);
-        out = put(out, "\r\n");
+        out = copy_text(out, {field->line, field->line_size});
     }
     return out;
 }
 
+[[gnu::always_inline]] inline char* ResponseHeadWriter::put_status(char* out, unsigned status) {
+    return status == 200 ? copy_literal(out, "HTTP/1.1 200 OK\r\n") : copy_text(out, status_line(status));
+}
+
+namespace {
+
+// Of a size that is known when this is compiled, as the reactor has it.
+[[nodiscard]] inline char* put_date(char* out, std::string_view field) {
+    constexpr std::size_t kFieldBytes = sizeof("Date: \r\n") - 1 + kHttpDateBytes;
+    if (field.size() != kFieldBytes) [[unlikely]] {
+        return copy_text(out, field);
+    }
+    std::memcpy(out, field.data(), kFieldBytes);
+    return out + kFieldBytes;
+}
+
+// Most lengths have few digits.
+[[nodiscard]] inline char* put_number(char* out, std::uint64_t number) {
+    if (number < 10) {
+        *out = static_cast<char>('0' + number);
+        return out + 1;
+    }
+    if (number < 100) {
+        out[0] = static_cast<char>('0' + number / 10);
+        out[1] = static_cast<char>('0' + number % 10);
+        return out + 2;
+    }
+    return std::to_chars(out, out + 20, number).ptr;
+}
+
+}  // namespace
+
+// Up to what says where the body ends.
+[[gnu::always_inline]] inline char* ResponseHeadWriter::put_beginning(char* out) const {
+    out = put_date(put_status(out, response_.status_), framing_.date_field);
+    return put_fields(out, response_.first_);
+}
+
+[[gnu::always_inline]] inline char* ResponseHeadWriter::put_body_fields(char* out) const {
+    if (!response_.has_content_type() && framing_.has_body) {
+        out = copy_literal(out, "Content-Type: text/plain; charset=utf-8\r\n");
+    }
+    if (framing_.chunked) {
+        out = copy_literal(out, "Transfer-Encoding: chunked\r\n");
+    } else if (framing_.has_length) {
+        out = copy_literal(put_number(copy_literal(out, "Content-Length: "), framing_.length), "\r\n");
+    }
+    return out;
+}
+
+[[gnu::always_inline]] inline char* ResponseHeadWriter::put_end(char* out) const {
+    if (!framing_.keep_alive) [[unlikely]] {
+        out = copy_literal(out, "Connection: close\r\n");
+    } else if (framing_.say_keep_alive) [[unlikely]] {
+        out = copy_literal(out, "Connection: keep-alive\r\n");
+    }
+    return copy_literal(out, "\r\n");
+}
+
 char* ResponseHeadWriter::write(char* out) const {
-    out = put(out, status_line(response_.status_));
-    out = put(out, framing_.date_field);
-    out = put_fields(out, response_.first_);
-    if (may_have_body(response_.status_)) {
-        if (!response_.has_content_type_ && framing_.has_body) {
-            out = put(out, "Content-Type: text/plain; charset=utf-8\r\n");
-        }
-        if (framing_.chunked) {
-            out = put(out, "Transfer-Encoding: chunked\r\n");
-        } else if (framing_.has_length) {
-            out = put(out, "Content-Length: ");
-            out = std::to_chars(out, out + 20, framing_.length).ptr;
-            out = put(out, "\r\n");
-        }
-    }
-    if (!framing_.keep_alive) {
-        out = put(out, "Connection: close\r\n");
-    } else if (framing_.say_keep_alive) {
-        out = put(out, "Connection: keep-alive\r\n");
-    }
-    return put(out, "\r\n");
+    return may_have_body(response_.status_) ? write_with_body(out) : put_end(put_beginning(out));
+}
+
+[[gnu::always_inline]] inline char* ResponseHeadWriter::write_with_body(char* out) const {
+    return put_end(put_body_fields(put_beginning(out)));
 }
 
 }  // namespace penstock

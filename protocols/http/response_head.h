@@ -12,6 +12,8 @@
 
 namespace penstock {
 
+class Connection;
+
 struct ResponseFraming {
     bool keep_alive = true;
     bool say_keep_alive = false;  // HTTP/1.0 must be told (RFC 9112 §9.3)
@@ -28,9 +30,14 @@ struct ResponseFraming {
 // The head of a response whose body follows in parts; `length` or chunked, or neither (until the connection ends).
 [[nodiscard]] bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response,
                               const ResponseFraming& framing);
-[[nodiscard]] bool may_have_body(unsigned status);
+// 1xx, 204 and 304 have no body and no length that would announce one (RFC 9110 §6.4.1, §8.6).
+[[nodiscard]] inline bool may_have_body(unsigned status) { return status >= 200 && status != 204 && status != 304; }
 // What ends a chunked body: the chunk of no bytes, and the response's trailers (RFC 9112 §7.1.2).
 [[nodiscard]] bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response);
+
+// All of one that may have a body, with one of kCopyBodyLimitBytes at most, on a connection that goes on and needs not be told.
+// False when there is no block for it; nothing is queued then.
+[[nodiscard]] bool write_small_response(Connection& connection, const Response& response, std::string_view body);
 
 // Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
 // be closed.

@@ -6,6 +6,7 @@
 #include "penstock/engine/reactor.h"
 #include "penstock/protocols/http/codec.h"
 #include "penstock/protocols/http/exchange.h"
+#include "penstock/protocols/http/field_rules.h"
 #include "penstock/protocols/http/http1.h"
 #include "penstock/protocols/http/response.h"
 #include "penstock/protocols/http/response_encoding.h"
@@ -95,15 +96,15 @@ std::string_view Response::write_some(std::string_view bytes) {
 }
 
 Response& Response::trailer(std::string_view name, std::string_view value) {
-    if (!is_valid_field(name, value)) {
-        return *this;
-    }
-    if (complete()) {
+    const HeaderName known = find_header_name(name);
+    if (const FieldFault fault = find_text_fault(known, name, value); fault.reason != nullptr) {
+        fail(fault.reason, fault.about);
+    } else if (complete()) {
         fail("a trailer is set after the end:", name);
-    } else if (is_for_heads_only(find_header_name(name))) {
+    } else if (is_for_heads_only(known)) {
         fail("this field means nothing behind a body, leave it out:", name);
-    } else if (Field* const field = make_field(name, value)) {
-        (last_trailer_ != nullptr ? last_trailer_->next : first_trailer_) = field;
+    } else if (Field* const field = make_trailer(known, name, value)) {
+        (first_trailer_ != nullptr ? last_trailer_->next : first_trailer_) = field;
         last_trailer_ = field;
     }
     return *this;

@@ -228,7 +228,7 @@ const FileDescription& SiteRequest::description_of(FileSnapshot& file) const {
     if (description == nullptr) {
         std::string room;
         description = std::make_unique<const FileDescription>(
-            std::string(content_type_of(options_, file.path(), &room)), cache_control_of(options_, file.path()), file.info());
+            content_type_of(options_, file.path(), &room), cache_control_of(options_, file.path()), file.info());
     }
     return *description;
 }

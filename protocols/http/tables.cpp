@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "penstock/protocols/http/characters.h"
 #include "penstock/protocols/http/known_names.h"
 
 namespace penstock {
@@ -141,16 +142,7 @@ constexpr StatusLines kStatusLines = [] {
 // Holds only if every phrase was placed, and so only if the registry above is ascending.
 static_assert(kStatusLines.begin[kStatusCount] == kStatusLineBytes);
 
-// ---- Tokens ------------------------------------------------------------------------------------------
-
-constexpr std::array<bool, 256> kTokenCharacters = [] {
-    std::array<bool, 256> table{};
-    for (const char letter : std::string_view("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
-                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
-        table[static_cast<unsigned char>(letter)] = true;
-    }
-    return table;
-}();
+// ---- Lists -------------------------------------------------------------------------------------------
 
 std::size_t element_end(std::string_view list);
 std::string_view trimmed(std::string_view text);
@@ -204,17 +196,13 @@ bool equal_ignoring_case(std::string_view left, std::string_view right) {
                       [](char a, char b) { return lower_letter(a) == lower_letter(b); });
 }
 
+// The parser asks for single bytes as well.
 bool is_token(std::string_view text) {
-    return !text.empty() && std::all_of(text.begin(), text.end(), [](char letter) {
-        return kTokenCharacters[static_cast<unsigned char>(letter)];
-    });
+    return text.size() == 1 ? characters::is_token_character(text.front()) : characters::is_token(text);
 }
 
 bool is_field_text(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char letter) {
-        const auto byte = static_cast<unsigned char>(letter);
-        return (byte >= 0x20 && byte != 0x7f) || letter == '\t';
-    });
+    return text.size() == 1 ? characters::is_text_character(text.front()) : characters::is_field_text(text);
 }
 
 bool list_has_token(std::string_view list, std::string_view token) {

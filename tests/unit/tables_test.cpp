@@ -164,3 +164,21 @@ TEST_CASE("field text holds no control but the tab") {
     CHECK_FALSE(is_field_text("a\r\nb"));
 }
 
+TEST_CASE("each byte is judged alike wherever it stands in a text of whatever length") {
+    const std::string tchars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    int wrong = 0;
+    for (std::size_t size = 1; size <= 40; ++size) {
+        for (std::size_t at = 0; at < size; ++at) {
+            // As long as its text, so that AddressSanitizer sees what is read behind it or before.
+            std::string text(size, 'a');
+            for (int byte = 0; byte < 256; ++byte) {
+                const char letter = static_cast<char>(byte);
+                text[at] = letter;
+                const std::string_view view(text.data(), size);
+                wrong += is_token(view) != (tchars.find(letter) != std::string::npos);
+                wrong += is_field_text(view) != ((byte >= 0x20 && byte != 0x7f) || byte == '\t');
+            }
+        }
+    }
+    CHECK(wrong == 0);
+}

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "penstock/protocols/http/multipart.h"
+#include "penstock/protocols/http/prepared_field.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/response.h"
 
@@ -46,9 +47,9 @@ Task<void> list_upload(const std::string& directory, Request& request, Response&
 Handler echo_handler() {
     return [](Request& request, Response& response) {
         // Whatever it is, it must not become a page of this server in somebody's browser.
-        response.header("Content-Type", "application/octet-stream")
-            .header("X-Content-Type-Options", "nosniff");
-        response.send(request.body());
+        static const PreparedField kType("Content-Type", "application/octet-stream");
+        static const PreparedField kNoSniffing("X-Content-Type-Options", "nosniff");
+        response.header(kType).header(kNoSniffing).send(request.body());
     };
 }
 
@@ -106,13 +107,14 @@ std::string text_of(std::size_t bytes) {
 }
 
 void send_json(Request&, Response& response) {
-    response.header("Content-Type", "application/json");
-    response.send_static(R"({"message":"Hello, World!"})");
+    static const PreparedField kType("Content-Type", "application/json");
+    response.header(kType).send_static(R"({"message":"Hello, World!"})");
 }
 
 void send_letters(Request&, Response& response) {
-    response.header("ETag", "\"a-z\"").header("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
-    response.send_static(kLetters);
+    static const PreparedField kTag("ETag", "\"a-z\"");
+    static const PreparedField kModified("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
+    response.header(kTag).header(kModified).send_static(kLetters);
 }
 
 void send_greeting(Request& request, Response& response) {
