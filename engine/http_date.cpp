@@ -50,6 +50,8 @@ struct DateParts {
 };
 
 // The letters of strftime (man 3 strftime), here for the strict forms of HTTP; all else stands for itself.
+constexpr std::size_t kShortestDateBytes = std::string_view("Sun Nov  6 08:49:37 1994").size();
+
 bool matches(std::string_view text, std::string_view pattern, DateParts* parts);
 std::optional<std::int64_t> moment(const DateParts& parts);
 std::optional<std::int64_t> nearest_moment(DateParts parts, std::int64_t now);
@@ -57,6 +59,9 @@ std::optional<std::int64_t> nearest_moment(DateParts parts, std::int64_t now);
 }  // namespace
 
 std::optional<std::int64_t> parse_http_date(std::string_view text, std::int64_t now) {
+    if (text.size() < kShortestDateBytes) {
+        return std::nullopt;  // mostly that of a field that was not sent
+    }
     DateParts parts;
     if (matches(text, "%a, %d %b %Y %H:%M:%S GMT", &parts) || matches(text, "%a %b %e %H:%M:%S %Y", &parts)) {
         return moment(parts);

@@ -6,17 +6,48 @@
 
 #include "penstock/platform/sim/kernel.h"
 
+namespace penstock::sim {
+
+namespace {
+
+using platform::SendPiece;
+
+std::uint64_t total_size(std::span<const SendPiece> pieces) {
+    std::uint64_t total = 0;
+    for (const SendPiece& piece : pieces.first(std::min(pieces.size(), platform::kMaxSendPieces))) {
+        total += piece.size;
+    }
+    return total;
+}
+
+// Not one of the functions of the contract by way of the other: who counts what a reactor does without its kernel looks at where
+// these are entered.
+IoResult send_pieces(int fd, std::span<const SendPiece> pieces) {
+    const Scope kernel;
+    int error = 0;
+    Connection* connection = kernel->find_connection(fd, &error);
+    const std::uint64_t bytes =
+        connection == nullptr ? 0 : std::min<std::uint64_t>(total_size(pieces), connection->room());
+    const Outcome outcome = kernel->begin(Call::send, fd, bytes);
+    if (connection == nullptr) {
+        return IoResult::failure(error);
+    }
+    if (outcome.error != 0) {
+        connection->fail_send(outcome.error);
+        return kernel->end(Call::send, IoResult::failure(outcome.error));
+    }
+    return kernel->end(Call::send, connection->send(pieces, outcome.most));
+}
+
+}  // namespace
+
+}  // namespace penstock::sim
+
 namespace penstock::platform {
 
 using sim::Call;
 using sim::Outcome;
 using sim::Scope;
-
-namespace {
-
-std::uint64_t total_size(std::span<const SendPiece> pieces);
-
-}  // namespace
 
 IoResult accept(int listener_fd, PeerAddress* peer) {
     const Scope kernel;
@@ -62,25 +93,12 @@ IoResult receive(int fd, std::span<std::byte> buffer) {
 
 IoResult send(int fd, std::string_view bytes) {
     const SendPiece piece = {bytes.data(), bytes.size()};
-    return send(fd, {&piece, 1}, false);
+    return sim::send_pieces(fd, {&piece, 1});
 }
 
 // `more` only shapes packets (man 2 send, MSG_MORE), of which there are none here.
 IoResult send(int fd, std::span<const SendPiece> pieces, bool) {
-    const Scope kernel;
-    int error = 0;
-    sim::Connection* connection = kernel->find_connection(fd, &error);
-    const std::uint64_t bytes =
-        connection == nullptr ? 0 : std::min<std::uint64_t>(total_size(pieces), connection->room());
-    const Outcome outcome = kernel->begin(Call::send, fd, bytes);
-    if (connection == nullptr) {
-        return IoResult::failure(error);
-    }
-    if (outcome.error != 0) {
-        connection->fail_send(outcome.error);
-        return kernel->end(Call::send, IoResult::failure(outcome.error));
-    }
-    return kernel->end(Call::send, connection->send(pieces, outcome.most));
+    return sim::send_pieces(fd, pieces);
 }
 
 IoResult send_file(int fd, int file_fd, std::uint64_t offset, std::size_t size) {
@@ -147,18 +165,5 @@ void close_descriptor(int fd) {
     kernel->count(Call::close);
     kernel->close(fd);
 }
-
-namespace {
-
-// Bytes of a send that its call would look at.
-std::uint64_t total_size(std::span<const SendPiece> pieces) {
-    std::uint64_t total = 0;
-    for (const SendPiece& piece : pieces.first(std::min(pieces.size(), kMaxSendPieces))) {
-        total += piece.size;
-    }
-    return total;
-}
-
-}  // namespace
 
 }  // namespace penstock::platform
