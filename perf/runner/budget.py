@@ -29,6 +29,7 @@ GROWTH_LIMIT = 0.02
 # Of one call more or less, and of what the clock brings in between: a date is written once a second.
 SMALLEST_GROWTH = {"simulated": 5, "served": 25, "calls": 0.05}
 UNITS = {"simulated": "instructions, simulated", "served": "instructions, loopback", "calls": "system calls"}
+CEILINGS = ROOT / "perf/budget/ceilings.json"
 PROGRAMS = ("penstock_budget_simulated", "penstock_budget_served")
 PIECE_BYTES = 1 << 20
 POLL_S = 0.01
@@ -41,6 +42,8 @@ def add_command(commands):
                          help="the folder of a release build (%(default)s)")
     command.add_argument("--only", type=lambda text: text.split(","), help="scenarios, for example plaintext,json (all)")
     command.add_argument("--against", metavar="COMMIT", help="count that commit too, and judge the growth since")
+    command.add_argument("--ceilings", action="store_true",
+                         help="fail when a count is above perf/budget/ceilings.json; what CI does")
     command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the counts there")
     command.set_defaults(run=run)
 
@@ -55,7 +58,8 @@ def run(options):
     print(table_of(counts, before))
     if options.json:
         options.json.write_text(json.dumps({"counts": counts, "before": before}, indent=1) + "\n")
-    return judge(counts, before, excused) if options.against else 0
+    failed = exceeds_ceilings(counts) if options.ceilings else 0
+    return judge(counts, before, excused) | failed if options.against else failed
 
 
 # ---- Counting
@@ -262,10 +266,11 @@ def count_commit(commit, like, only, found):
 
 def settings_of(build):
     """What decides how the compiler is called."""
-    cache = (build / "CMakeCache.txt").read_text()
-    names = "CMAKE_BUILD_TYPE|CMAKE_C(?:XX)?_COMPILER|CMAKE_C(?:XX)?_FLAGS(?:_RELEASE)?|CMAKE_INTERPROCEDURAL_OPTIMIZATION" \
-            "|PENSTOCK_WERROR"
-    return [f"-D{name}={value}" for name, value in re.findall(rf"^({names}):\w+=(.*)$", cache, re.M)]
+    settings = dict(re.findall(r"^(\w+):\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M))
+    if settings.get("PENSTOCK_PROFILE"):
+        raise Failure(f"{build} is built by a profile, which another commit has not: compare builds of the preset release")
+    names = r"CMAKE_BUILD_TYPE|CMAKE_C(XX)?_(COMPILER|FLAGS|FLAGS_RELEASE)|CMAKE_INTERPROCEDURAL_OPTIMIZATION|PENSTOCK_WERROR"
+    return [f"-D{name}={value}" for name, value in settings.items() if re.fullmatch(names, name)]
 
 
 def only_known(build, only):
@@ -286,6 +291,9 @@ def excuses(git, commit):
 
 def judge(counts, before, excused):
     failed = False
+    for name in sorted(before.keys() - counts.keys() - excused.keys()):
+        failed = True
+        print(f'{name} is not counted any longer. Bring it back, or say why in the commit message: "Budget: {name}: …"')
     for name, kind, old, new in pairs(counts, before):
         if new - old <= max(GROWTH_LIMIT * old, SMALLEST_GROWTH[kind]):
             continue
@@ -296,6 +304,20 @@ def judge(counts, before, excused):
             failed = True
             print(f'{growth}. Mend it, or say why in the commit message: "Budget: {name}: …"')
     return 1 if failed else 0
+
+
+def exceeds_ceilings(counts):
+    """What grows by less than is noticed in each commit comes here in the end."""
+    ceilings = json.loads(CEILINGS.read_text())
+    failed = 0
+    for name, kinds in counts.items():
+        ceiling = ceilings.get(name)
+        if ceiling is None or kinds["simulated"] > ceiling:
+            failed = 1
+            print(f"{name}: {number(kinds['simulated'])} simulated instructions, and "
+                  + ("there is no ceiling" if ceiling is None else f"the ceiling is {number(ceiling)}")
+                  + f". Mend it, or write another into {CEILINGS.relative_to(ROOT)} and say why")
+    return failed
 
 
 def pairs(counts, before):

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""How `perf/run budget` judges counts: what grows, what is explained, what is gone."""
+
+import contextlib
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+SOURCE = pathlib.Path(os.environ.get("PENSTOCK_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
+LIMIT_S = 30  # far beyond what anything here needs
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "perf"))
+
+from runner import budget
+from runner.tools import Failure
+
+
+def counts_of(**simulated):
+    return {name: {"simulated": count, "served": None, "calls": 3.0} for name, count in simulated.items()}
+
+
+class Budget(unittest.TestCase):
+    def judge(self, new, old, excused=()):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            return budget.judge(new, old, dict(excused)), printed.getvalue()
+
+    def test_what_grows_by_more_than_two_hundredths_fails(self):
+        for new, status in ((5_000, 0), (5_100, 0), (5_101, 1), (4_000, 0), (9_000, 1)):
+            with self.subTest(new=new):
+                failed, text = self.judge(counts_of(plaintext=new, json=6_000), counts_of(plaintext=5_000, json=6_000))
+                self.assertEqual(failed, status)
+                self.assertEqual("plaintext: instructions, simulated per request grew from 5,000" in text, bool(status))
+
+    def test_a_system_call_more_fails(self):
+        new = counts_of(plaintext=5_000)
+        new["plaintext"]["calls"] = 4.0
+        self.assertEqual(self.judge(new, counts_of(plaintext=5_000))[0], 1)
+
+    def test_a_reason_is_shown_and_lets_it_pass(self):
+        failed, text = self.judge(counts_of(plaintext=6_000), counts_of(plaintext=5_000), {"plaintext": "counted by route"})
+        self.assertEqual(failed, 0)
+        self.assertIn("(+20.0%), since: counted by route", text)
+
+    def test_a_new_scenario_is_not_judged(self):
+        self.assertEqual(self.judge(counts_of(plaintext=9, new=9), counts_of(plaintext=9))[0], 0)
+
+    def test_a_scenario_that_is_gone_fails_without_a_reason(self):
+        old = counts_of(plaintext=9, close=1)
+        self.assertEqual(self.judge(counts_of(plaintext=9), old)[0], 1)
+        self.assertEqual(self.judge(counts_of(plaintext=9), old, {"close": "nobody closes"})[0], 0)
+
+    def test_what_is_above_its_ceiling_or_has_none_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            ceilings = pathlib.Path(folder) / "ceilings.json"
+            ceilings.write_text('{"plaintext": 1800}')
+            with unittest.mock.patch.multiple(budget, CEILINGS=ceilings, ROOT=pathlib.Path(folder)), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(budget.exceeds_ceilings(counts_of(plaintext=1_800)), 0)
+                self.assertEqual(budget.exceeds_ceilings(counts_of(plaintext=1_801)), 1)
+                self.assertEqual(budget.exceeds_ceilings(counts_of(unknown=1)), 1)
+
+    def test_a_build_by_profile_is_not_compared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cache = pathlib.Path(folder) / "CMakeCache.txt"
+            cache.write_text("CMAKE_BUILD_TYPE:STRING=Release\nPENSTOCK_PROFILE:STRING=\nPENSTOCK_WERROR:BOOL=ON\nOTHER:X=1\n")
+            self.assertEqual(budget.settings_of(cache.parent), ["-DCMAKE_BUILD_TYPE=Release", "-DPENSTOCK_WERROR=ON"])
+            cache.write_text("PENSTOCK_PROFILE:STRING=use\n")
+            with self.assertRaises(Failure):
+                budget.settings_of(cache.parent)
+
+    def test_reasons_are_lines_of_commits(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def git(*words):
+                subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
+                               capture_output=True, timeout=LIMIT_S)
+            git("init", "-q")
+            git("commit", "-q", "--allow-empty", "-m", "First\n\nBudget: close: not of this range")
+            git("commit", "-q", "--allow-empty", "-m", "Second\n\nBudget: json, body-100k: a reason\nBudget: no reason")
+            with unittest.mock.patch.object(budget, "ROOT", folder):
+                self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason", "body-100k": "a reason"})
+
+    def test_callgrinds_sum_is_read_and_nothing_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "out"
+            file.write_text("events: Ir\nfn=(1) main\n1 7\nsummary: 123456\n\ntotals: 123456\n")
+            self.assertEqual(budget.instructions_in(file), 123456)
+            for text in ("summary: 0\n", "events: Ir\n"):
+                file.write_text(text)
+                with self.assertRaises(Failure):
+                    budget.instructions_in(file)
+
+
+if __name__ == "__main__":
+    unittest.main()
