@@ -32,6 +32,7 @@ UNITS = {"simulated": "instructions, simulated", "served": "instructions, loopba
 CEILINGS = ROOT / "perf/budget/ceilings.json"
 PROGRAMS = ("penstock_budget_simulated", "penstock_budget_served")
 PIECE_BYTES = 1 << 20
+TAKEN_AT_ONCE_BYTES = 128 * 1024
 POLL_S = 0.01
 
 
@@ -118,6 +119,8 @@ class Counter:
             return None  # valgrind does not know openat2, without which no file is opened
         if kind != "simulated" and scenario["closes"]:
             return None  # whether a request is there when its connection is accepted is a race, and costs calls
+        if kind == "calls" and scenario["body_bytes"] > TAKEN_AT_ONCE_BYTES:
+            return None  # likewise how much of it the client has read when the kernel is asked to take more
         few, more = (getattr(self, kind + "_in_all")(scenario, requests) for requests in (FEW, MORE))
         return (more - few) / (MORE - FEW)
 
