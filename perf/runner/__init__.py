@@ -3,6 +3,14 @@
 command_line  the sub-commands, and how all of them end
 static        the sub-command that measures files
 same_core     the sub-command `peers`, which measures small answers
+compare       the sub-command that measures two commits beside each other
+judgement     whether one of them is slower; knows nothing of how they were measured
+commits       another commit, built as this one was
+soak          the sub-command for minutes and hours, and what becomes of its samples
+soak_load     the clients of a soak
+footprint     the sub-command for memory, and the size of the program
+cold_start    the sub-command for the time from exec to the first answer
+at_hand       the servers that these two look at
 arguments     what their command lines have in common
 peers         which servers of files are compared, as data
 http_peers    and which of small answers

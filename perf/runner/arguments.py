@@ -26,12 +26,20 @@ def add_common(command, seconds):
     command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every round there")
 
 
-def check_common(options, *programs):
+def check_programs(*programs):
     for program in programs:
         if not program.is_file():
             raise Failure(f"{program} does not exist; cmake --preset release && cmake --build --preset release")
-    if options.nice < 0 and os.geteuid() != 0:
-        raise Failure(f"--nice {options.nice} is for root; leave it out, or give 0 or more")
+
+
+def check_nice(nice):
+    if nice < 0 and os.geteuid() != 0:
+        raise Failure(f"--nice {nice} is for root; leave it out, or give 0 or more")
+
+
+def check_common(options, *programs):
+    check_programs(*programs)
+    check_nice(options.nice)
     if options.quick:
         options.rounds = options.seconds = 1
     options.seconds = min(options.seconds, LARGEST_ROUND_S)

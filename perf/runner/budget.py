@@ -11,7 +11,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import socket
 import subprocess
 import tempfile
@@ -20,10 +19,9 @@ from dataclasses import dataclass
 
 from . import report, tools
 from .calls import parse_summary
+from .commits import LIMIT_S, ROOT, built, call
 from .tools import Failure
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIMIT_S = 300  # for anything that is started here; building another commit takes the longest
 FEW, MORE = 320, 960  # requests; multiples of the depth to which they are pipelined
 GROWTH_LIMIT = 0.02
 # Of one call more or less, and of what the clock brings in between: a date is written once a second.
@@ -223,17 +221,6 @@ class Client:
             raise Failure(f"scenario {self.scenario['name']}: {otherwise}")
 
 
-def call(command, about, environment=None):
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                              env=os.environ | (environment or {}))
-    except subprocess.TimeoutExpired as expired:
-        raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
-    if done.returncode != 0:
-        raise Failure(f"{command[0]} ended with {done.returncode}, {about}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
-
-
 def instructions_in(output):
     """The sum that callgrind writes at the end of its file."""
     found = re.search(r"^(?:summary|totals): (\d+)$", output.read_text(), re.M)
@@ -246,34 +233,9 @@ def instructions_in(output):
 
 
 def count_commit(commit, like, only, found):
-    """Builds it in a folder of its own, as the build `like` was made. Scenarios that it has not are left out."""
-    git = found["git"]
-    name = call([git, "-C", ROOT, "rev-parse", "--short", commit + "^{commit}"], f"there is no commit {commit}").strip()
-    with tempfile.TemporaryDirectory(prefix="penstock-budget-") as folder:
-        tree = pathlib.Path(folder) / name
-        call([git, "clone", "--quiet", "--no-checkout", "--shared", ROOT, tree], "a copy of the sources")
-        call([git, "-C", tree, "checkout", "--quiet", "--detach", name], "a copy of the sources")
-        if not (tree / "perf/budget").is_dir():
-            raise Failure(f"{commit} has no perf/budget to count; give a later commit")
-        (tree / "build").mkdir()
-        if (ROOT / "build/packages").is_dir():
-            shutil.copytree(ROOT / "build/packages", tree / "build/packages", symlinks=True)
-        build = tree / "build/base"
-        # So that what ccache has of this tree serves for the same source there.
-        ccache = {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
-        call(["cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DPENSTOCK_TESTS=OFF", *settings_of(like)],
-             f"configuring {commit}", ccache)
-        call(["cmake", "--build", build, "--target", *PROGRAMS], f"building {commit}", ccache)
+    """Scenarios that it has not are left out."""
+    with built(commit, like, PROGRAMS, "perf/budget", found["git"]) as build:
         return count_all(build, only_known(build, only), found)
-
-
-def settings_of(build):
-    """What decides how the compiler is called."""
-    settings = dict(re.findall(r"^(\w+):\w+=(.*)$", (build / "CMakeCache.txt").read_text(), re.M))
-    if settings.get("PENSTOCK_PROFILE"):
-        raise Failure(f"{build} is built by a profile, which another commit has not: compare builds of the preset release")
-    names = r"CMAKE_BUILD_TYPE|CMAKE_C(XX)?_(COMPILER|FLAGS|FLAGS_RELEASE)|CMAKE_INTERPROCEDURAL_OPTIMIZATION|PENSTOCK_WERROR"
-    return [f"-D{name}={value}" for name, value in settings.items() if re.fullmatch(names, name)]
 
 
 def only_known(build, only):

@@ -4,10 +4,10 @@ import argparse
 import signal
 import sys
 
-from . import budget, same_core, static, train
+from . import budget, cold_start, compare, footprint, same_core, soak, static, train
 from .tools import Failure
 
-SUBCOMMANDS = (budget, same_core, static, train)
+SUBCOMMANDS = (budget, same_core, static, compare, soak, footprint, cold_start, train)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -18,6 +18,12 @@ def cores():
     return sorted(os.sched_getaffinity(0))
 
 
+def keep_off(core):
+    """This process, from here on, where there is another core."""
+    if others := set(cores()) - {core}:
+        os.sched_setaffinity(0, others)
+
+
 def settle(core, nice, is_batch):
     """In a process that is about to become a server or a client: where and how it runs, and no limit in its way."""
     os.sched_setaffinity(0, {core})

@@ -22,7 +22,7 @@ UNKNOWN = float("nan")
 
 @dataclass(frozen=True)
 class Setting:
-    seconds: int
+    seconds: float
     server_core: int
     client_core: int
     nice: int
@@ -131,10 +131,14 @@ class Bench:
         return best
 
     def measure_when_quiet(self, server, work):
+        self.wait_until_quiet()
+        return self.measure(server, work)
+
+    def wait_until_quiet(self):
+        """Or for a tenth of the patience that is left."""
         deadline = time.monotonic() + self.patience.left_s / 10
         while time.monotonic() < deadline and not self.is_quiet():
             pass
-        return self.measure(server, work)
 
     def is_quiet(self):
         before = machine.busy_s()

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import http.client
 import json
-import os
 import pathlib
 import sys
 from dataclasses import asdict, dataclass
@@ -129,8 +128,7 @@ def prepare(options):
     refuse_namesakes(peers)
     if options.only is not None:
         peers = selected(peers, options.only, REFERENCE)
-    if len(cores) > 1:
-        os.sched_setaffinity(0, set(cores) - {core})
+    machine.keep_off(core)
     return peers, Setting(options.seconds, core, core, options.nice, is_batch=True)
 
 

@@ -64,15 +64,6 @@ class Budget(unittest.TestCase):
                 self.assertEqual(budget.exceeds_ceilings(counts_of(plaintext=1_801)), 1)
                 self.assertEqual(budget.exceeds_ceilings(counts_of(unknown=1)), 1)
 
-    def test_a_build_by_profile_is_not_compared(self):
-        with tempfile.TemporaryDirectory() as folder:
-            cache = pathlib.Path(folder) / "CMakeCache.txt"
-            cache.write_text("CMAKE_BUILD_TYPE:STRING=Release\nPENSTOCK_PROFILE:STRING=\nPENSTOCK_WERROR:BOOL=ON\nOTHER:X=1\n")
-            self.assertEqual(budget.settings_of(cache.parent), ["-DCMAKE_BUILD_TYPE=Release", "-DPENSTOCK_WERROR=ON"])
-            cache.write_text("PENSTOCK_PROFILE:STRING=use\n")
-            with self.assertRaises(Failure):
-                budget.settings_of(cache.parent)
-
     def test_reasons_are_lines_of_commits(self):
         with tempfile.TemporaryDirectory() as folder:
             def git(*words):

@@ -1,0 +1,67 @@
+"""Another commit of this repository, built in a folder of its own as one build of this tree was made."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+from .tools import Failure
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIMIT_S = 300  # for anything that is started here; building another commit takes the longest
+# What decides how the compiler and the linker are called, and what they are given.
+SETTINGS = (r"CMAKE_BUILD_TYPE|CMAKE_C(?:XX)?_COMPILER|CMAKE_C(?:XX)?_FLAGS(?:_RELEASE|_MINSIZEREL)?"
+            r"|CMAKE_EXE_LINKER_FLAGS(?:_MINSIZEREL)?|CMAKE_INTERPROCEDURAL_OPTIMIZATION|PENSTOCK_JEMALLOC|PENSTOCK_WERROR")
+
+
+@contextlib.contextmanager
+def built(commit, like, targets, needs, git):
+    """Where that commit was built, as long as the `with` lasts. `needs`: a folder without which it cannot be measured."""
+    name = short_name(commit, git)
+    settings = settings_of(like)
+    with tempfile.TemporaryDirectory(prefix="penstock-commit-") as folder:
+        tree = pathlib.Path(folder) / name
+        call([git, "clone", "--quiet", "--no-checkout", "--shared", ROOT, tree], "a copy of the sources")
+        call([git, "-C", tree, "checkout", "--quiet", "--detach", name], "a copy of the sources")
+        if not (tree / needs).is_dir():
+            raise Failure(f"{commit} has no {needs} to measure; give a later commit")
+        (tree / "build").mkdir()
+        if (ROOT / "build/packages").is_dir():
+            shutil.copytree(ROOT / "build/packages", tree / "build/packages", symlinks=True)
+        build = tree / "build/base"
+        # So that what ccache has of this tree serves for the same source there.
+        ccache = {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
+        call(["cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DPENSTOCK_TESTS=OFF", *settings],
+             f"configuring {commit}", ccache)
+        call(["cmake", "--build", build, "--target", *targets], f"building {commit}", ccache)
+        yield build
+
+
+def short_name(commit, git):
+    return call([git, "-C", ROOT, "rev-parse", "--short", commit + "^{commit}"], f"there is no commit {commit}").strip()
+
+
+def settings_of(build):
+    """Those that another build is given, to be like this one."""
+    cache = build / "CMakeCache.txt"
+    if not cache.is_file():
+        raise Failure(f"{build} is no build folder; cmake --preset release && cmake --build --preset release")
+    text = cache.read_text()
+    if re.search(r"^PENSTOCK_PROFILE:\w+=use$", text, re.M):
+        raise Failure(f"{build} is optimised by a profile that another commit has not; give a release build")
+    return [f"-D{name}={value}" for name, value in re.findall(rf"^({SETTINGS}):\w+=(.*)$", text, re.M)]
+
+
+def call(command, about, environment=None):
+    """What it prints; whatever keeps it from ending well is told with what it was `about`."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False,
+                              env=os.environ | (environment or {}))
+    except subprocess.TimeoutExpired as expired:
+        raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
+    if done.returncode != 0:
+        raise Failure(f"{command[0]} ended with {done.returncode}, {about}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
