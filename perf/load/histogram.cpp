@@ -29,6 +29,16 @@ std::uint64_t Histogram::quantile(double share) const {
     return largest_;
 }
 
+std::vector<Histogram::Bucket> Histogram::filled() const {
+    std::vector<Bucket> found;
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+        if (buckets_[bucket] > 0) {
+            found.push_back({upper_end(bucket), buckets_[bucket]});
+        }
+    }
+    return found;
+}
+
 // The five bits below the highest one choose the bucket within a power of two, which the number of bits
 // chooses.
 std::size_t Histogram::bucket_of(std::uint64_t value) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace penstock::load {
 
@@ -16,10 +17,18 @@ public:
 
     std::uint64_t count() const { return count_; }
     std::uint64_t largest() const { return largest_; }  // exact
+    double sum() const { return sum_; }
     double mean() const;                                // exact
     // The smallest value of which at least this share (0 to 1) is no larger, as the upper end of its bucket;
     // 0 of none.
     std::uint64_t quantile(double share) const;
+
+    struct Bucket {
+        std::uint64_t upper_end = 0;  // the largest value that belongs to it
+        std::uint64_t count = 0;
+    };
+    // Those that hold anything, the smallest first. Counts of several histograms are added by `upper_end`.
+    std::vector<Bucket> filled() const;
 
 private:
     static constexpr unsigned kBits = 5;

@@ -378,7 +378,12 @@ std::string request_text(const Options& options) {
     if (options.body_bytes > 0 || options.method == "POST" || options.method == "PUT") {
         text.append("\r\nContent-Length: ").append(std::to_string(options.body_bytes));
     }
-    return text.append("\r\n\r\n").append(options.body_bytes, 'x');
+    text.append(options.is_json ? "\r\nContent-Type: application/json\r\n\r\n" : "\r\n\r\n");
+    text.append(options.body_bytes, 'x');
+    if (options.is_json) {
+        text[text.size() - options.body_bytes] = text.back() = '"';
+    }
+    return text;
 }
 
 std::int64_t now_ns() {

@@ -20,6 +20,7 @@ constexpr int kStepLimitMs = 60'000;  // how long the one who takes the measure 
 bool raise_descriptor_limit(std::uint32_t connections);
 bool wait_for_step();
 void print_result(const Options& options, const Figures& figures, const Tally& tally);
+void print_histogram(const Histogram& latency_ns);
 
 }  // namespace
 
@@ -99,8 +100,23 @@ void print_result(const Options& options, const Figures& figures, const Tally& t
                 ", \"unanswered\": %" PRIu64 ", ",
                 tally.sum(), tally.wrong_status, tally.wrong_length, tally.malformed, tally.closed,
                 tally.refused, tally.unanswered);
-    std::printf("\"reopened\": %" PRIu64 ", \"cpu_s\": %.6f}\n", figures.reopened, figures.cpu_s);
+    std::printf("\"reopened\": %" PRIu64 ", \"cpu_s\": %.6f", figures.reopened, figures.cpu_s);
+    if (options.prints_histogram) {
+        print_histogram(figures.latency_ns);
+    }
+    std::puts("}");
     std::fflush(stdout);
+}
+
+void print_histogram(const Histogram& latency_ns) {
+    std::printf(", \"latency_ns\": {\"sum\": %.0f, \"largest\": %" PRIu64 ", \"buckets\": [", latency_ns.sum(),
+                latency_ns.largest());
+    const char* separator = "";
+    for (const Histogram::Bucket& bucket : latency_ns.filled()) {
+        std::printf("%s[%" PRIu64 ", %" PRIu64 "]", separator, bucket.upper_end, bucket.count);
+        separator = ", ";
+    }
+    std::fputs("]}", stdout);
 }
 
 }  // namespace

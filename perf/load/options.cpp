@@ -30,6 +30,7 @@ from there. Ends with one line of JSON.
   --path PATH         what is asked for (/)
   --method METHOD     GET, HEAD, POST, PUT or DELETE (GET)
   --body BYTES        of each request (0)
+  --json              it is JSON, a string, and the request says so; of 2 bytes or more
   --connections N     1 to 10,000 (50)
   --depth N           so many requests are sent at once, and the next after the last answer (1)
   --close             a new connection for each request
@@ -42,6 +43,7 @@ from there. Ends with one line of JSON.
   --status N          of the expected response (200)
   --length BYTES      of its body (that of the first response)
   --in-step           after READY wait for a byte on standard input, and after the result for another or its end
+  --histogram         the result has the latencies too, by buckets, so that those of several programs can be added
 )";
 
 enum Choice : int {
@@ -61,9 +63,11 @@ enum Choice : int {
     choose_status,
     choose_length,
     choose_in_step,
+    choose_json,
+    choose_histogram,
 };
 
-constexpr std::array<option, 17> kOptions = {{
+constexpr std::array<option, 19> kOptions = {{
     {"port", required_argument, nullptr, choose_port},
     {"address", required_argument, nullptr, choose_address},
     {"path", required_argument, nullptr, choose_path},
@@ -80,6 +84,8 @@ constexpr std::array<option, 17> kOptions = {{
     {"status", required_argument, nullptr, choose_status},
     {"length", required_argument, nullptr, choose_length},
     {"in-step", no_argument, nullptr, choose_in_step},
+    {"json", no_argument, nullptr, choose_json},
+    {"histogram", no_argument, nullptr, choose_histogram},
     {nullptr, 0, nullptr, 0},
 }};
 
@@ -113,6 +119,10 @@ std::optional<Options> parse_options(int argc, char** argv) {
         std::fputs("penstock_load: --close is for one request on each connection, without --depth\n", stderr);
         return {};
     }
+    if (options.is_json && options.body_bytes < 2) {
+        std::fputs("penstock_load: --json is for a --body of 2 bytes or more\n", stderr);
+        return {};
+    }
     return options;
 }
 
@@ -137,6 +147,8 @@ bool take(int choice, std::string_view value, Options* options) {
         case choose_length:
             return parse_number<std::uint64_t>(value, &options->length.emplace(), 0, UINT64_MAX);
         case choose_in_step: return options->in_step = true;
+        case choose_json: return options->is_json = true;
+        case choose_histogram: return options->prints_histogram = true;
         default: return false;
     }
 }

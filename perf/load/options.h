@@ -25,6 +25,8 @@ struct Options {
     unsigned status = 200;
     std::optional<std::uint64_t> length;  // that of the first response
     bool in_step = false;
+    bool is_json = false;  // the body of each request
+    bool prints_histogram = false;
 };
 
 // Nothing after it has said on stderr what is wrong.

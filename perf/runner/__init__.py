@@ -11,6 +11,7 @@ soak_load     the clients of a soak
 footprint     the sub-command for memory, and the size of the program
 cold_start    the sub-command for the time from exec to the first answer
 at_hand       the servers that these two look at
+standard      a package of its own: the sub-command that measures by the written standard
 arguments     what their command lines have in common
 peers         which servers of files are compared, as data
 http_peers    and which of small answers

@@ -5,9 +5,10 @@ import signal
 import sys
 
 from . import budget, cold_start, compare, footprint, same_core, soak, static, train
+from .standard import command as standard
 from .tools import Failure
 
-SUBCOMMANDS = (budget, same_core, static, compare, soak, footprint, cold_start, train)
+SUBCOMMANDS = (budget, same_core, standard, static, compare, soak, footprint, cold_start, train)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

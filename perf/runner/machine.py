@@ -25,8 +25,9 @@ def keep_off(core):
 
 
 def settle(core, nice, is_batch):
-    """In a process that is about to become a server or a client: where and how it runs, and no limit in its way."""
-    os.sched_setaffinity(0, {core})
+    """In a process that is about to become a server or a client: where and how it runs, and no limit in its way. `core`: one,
+    or a set of them."""
+    os.sched_setaffinity(0, {core} if isinstance(core, int) else core)
     if is_batch:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     if nice:

@@ -148,6 +148,33 @@ class OurServer(WithLoad):
         result = self.result(self.port, "--path", "/plaintext", "--warm", 0.1, "--requests", 10)
         self.assertEqual((result["requests"], result["errors"]), (10, 0))
 
+    def test_the_histogram_holds_every_latency(self):
+        result = self.result(self.port, "--path", "/plaintext", "--requests", 500, "--seconds", 20, "--histogram")
+        latency = result["latency_ns"]
+        ends = [end for end, _ in latency["buckets"]]
+        self.assertEqual(ends, sorted(set(ends)))
+        self.assertEqual(sum(count for _, count in latency["buckets"]), 500)
+        self.assertAlmostEqual(latency["sum"] / 500e3, result["mean_us"], delta=0.1)
+        self.assertAlmostEqual(latency["largest"] / 1e3, result["max_us"], delta=0.1)
+        self.assertGreaterEqual(ends[-1], latency["largest"])
+
+    def test_a_body_of_json(self):
+        bodies = []
+
+        def keep(client):
+            data = b""
+            while len(data.partition(b"\r\n\r\n")[2]) < 20 and (piece := client.recv(4096)):
+                data += piece
+            bodies.append(data)
+            client.sendall(HELLO)
+
+        with misbehaving(keep) as port:
+            load(port, "--method", "POST", "--body", 20, "--json", "--connections", 1, "--patience", 1)
+        head, _, body = bodies[0].partition(b"\r\n\r\n")
+        self.assertIn(b"\r\nContent-Type: application/json", head)
+        self.assertEqual(json.loads(body), "x" * 18)
+        self.assertEqual(load(port, "--json").returncode, 2)
+
     def test_another_status(self):
         result = self.result(self.port, "--path", "/nowhere", "--requests", 50, "--seconds", 20)
         self.check_errors(result, "wrong_status")

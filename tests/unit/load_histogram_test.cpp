@@ -85,6 +85,23 @@ TEST_CASE("quantiles are at most a 32nd above those of the sorted values") {
     }
 }
 
+TEST_CASE("the filled buckets hold everything that was recorded, and tell it to their width") {
+    CHECK(Histogram().filled().empty());
+    Histogram histogram;
+    for (const std::uint64_t value : {std::uint64_t{7}, std::uint64_t{7}, std::uint64_t{1'000}, kLargest}) {
+        histogram.record(value);
+    }
+    const std::vector<Histogram::Bucket> buckets = histogram.filled();
+    REQUIRE(buckets.size() == 3);
+    CHECK(buckets[0].upper_end == 7);
+    CHECK(buckets[0].count == 2);
+    check_close(buckets[1].upper_end, 1'000);
+    CHECK(buckets[1].count == 1);
+    CHECK(buckets[2].upper_end == kLargest);
+    CHECK(buckets[2].count == 1);
+    CHECK(histogram.sum() == doctest::Approx(1'014 + static_cast<double>(kLargest)));
+}
+
 }  // namespace
 
 }  // namespace penstock::load

@@ -1,0 +1,151 @@
+"""The report as Markdown. What a check has failed on stands at its top, and again where it belongs."""
+
+from ..report import percent
+from . import tables
+from .capacity import KNEE, advice
+from .checks import ERROR_RATE_LIMIT
+from .samples import FENCE, SPREAD_LIMIT
+from .scenarios import BY_NAME, NOT_YET
+from .study import left_out_of_peers
+
+
+def page(study, drawings, name):
+    """`drawings`: of drawings_of; their files begin with `name`."""
+    sections = [
+        heading(study),
+        in_short(study),
+        section("What is required", tables.of_lines(study.lines), not_yet()),
+        section("Results", scenario_titles(study), tables.of_results(study.records), *pictures(
+            drawings, name, "connections", "percentiles", "load-processes", "reactors")) if study.records else "",
+        section("Resources of the server", RESOURCES, tables.of_resources(study.records)) if study.records else "",
+        rates(study), capacity(study, drawings, name), allocators(study), peers(study, drawings, name),
+        section("Checks", tables.of_checks([check for check in study.checks if not check.of or check.passed is not True]),
+                passed(study.checks)),
+        section("Every run", RUNS, tables.of_runs(study.all_runs)) if study.all_runs else "",
+    ]
+    return "\n\n".join(part for part in sections if part) + "\n"
+
+
+RESOURCES = (
+    "Medians of the runs. CPU time is that of the scheduler, its parts *user* and *system* by the kernel's ticks. *client's "
+    "µs* is the CPU time of the load program for a request. System calls are counted by strace in a pass of their own, with "
+    "as many connections; threads that are woken for several requests at once share a call. *busy* is how much "
+    "of their cores server and load have used: where the load's is near 100 %, it is the load that limits the requests a second."
+)
+RUNS = (
+    f"An outlier is more than {FENCE} interquartile ranges beyond the quartiles, and left out of the summary of that figure. "
+    "*Beyond 3 σ* is further than three standard deviations of the other runs from their mean, and only named. *others' "
+    "cores* is what processes beside server and load have used."
+)
+
+
+def section(title, *parts):
+    return "\n\n".join([f"## {title}", *(part for part in parts if part)])
+
+
+def heading(study):
+    place = study.environment
+    return (
+        f"# Performance, {place['date']}, Penstock {place['version']}\n\n"
+        f"Commit {place['commit']}; {place['machine']}. {place['placement']} Runs of {study.seconds:g} s. "
+        f"Allocator of the program: {study.allocator}. How it is measured, and how to repeat it: "
+        f"`docs/PERFORMANCE.md`, \"The standard\"."
+    )
+
+
+def in_short(study):
+    failed = [check for check in study.checks if check.passed is False]
+    unmet = [line for line in study.lines if line.met is False]
+    parts = ["**A quick look, of single short runs: no figure of it is to be quoted.**"] if study.is_quick else []
+    parts += ["No check has failed." if not failed else "Checks that have failed:\n\n" + by_kind(failed)]
+    if all(line.met is None for line in study.lines):
+        parts.append("No requirement was measured.")
+    else:
+        parts += ["Every requirement that was measured is met." if not unmet else
+                  "Requirements that are not met:\n\n" + "\n".join(f"- **{line.what}**: {line.figure}, wanted {line.wanted}"
+                                                                   for line in unmet)]
+    missing = [f"{name}: {words}" for name, words in study.failures.items()] + study.notes
+    missing = [f"- {tables.one_line(words)}" for words in missing]
+    parts += ["Not measured:\n\n" + "\n".join(missing)] if missing else []
+    return section("In short", *parts)
+
+
+def by_kind(checks):
+    """A line for each kind, so that what fails everywhere does not hide the rest."""
+    kinds = {}
+    for check in checks:
+        kinds.setdefault(check.kind, []).append(tables.one_line(
+            f"{check.of} ({check.words})" if check.of else check.words))
+    return "\n".join(f"- **{kind}** {', '.join(words)}" for kind, words in kinds.items())
+
+
+def passed(checks):
+    """How many of each kind have passed, of those that there is one of for each scenario."""
+    kinds = {}
+    for check in checks:
+        if check.of:
+            kinds.setdefault(check.kind, []).append(check.passed is True)
+    return "\n".join(f"- {kind} each scenario: {sum(all_)} of {len(all_)} have passed" for kind, all_ in kinds.items())
+
+
+def not_yet():
+    words = " and ".join(NOT_YET.values())
+    return (f"Not there yet, and without rows for that reason: {words}. Errors have to be below "
+            f"{ERROR_RATE_LIMIT * 100:g} % of the requests; a figure whose runs spread over {percent(SPREAD_LIMIT)} of their median or more is called unstable.")
+
+
+def scenario_titles(study):
+    return "Medians of the runs.\n\n" + "\n".join(
+        f"- `{name}`: {BY_NAME[name].title if name in BY_NAME else name}" for name in study.records)
+
+
+def pictures(drawings, name, *wanted):
+    return [f"![{drawings[one][0]}]({name}-{one}.svg)" for one in wanted if one in drawings]
+
+
+def rates(study):
+    if not study.rates:
+        return ""
+    return section(
+        "Latency at fixed rates",
+        f"Requests are due at fixed times, whatever has been answered, and their latency counts from when they were due. The "
+        f"peak was {study.peak:,.0f} requests a second.", tables.of_rates(study))
+
+
+def capacity(study, drawings, name):
+    points = study.points
+    if not points:
+        return ""
+    return section(
+        "Capacity",
+        f"Penstock and the floor (`penstock_floor`, which does next to nothing), a reactor each. The knee is where the 99th "
+        f"percentile becomes more than {KNEE} times the floor's and stays there.",
+        tables.of_capacity(points), *pictures(drawings, name, "capacity"),
+        "\n".join(f"- {sentence}" for sentence in advice(points)), disturbed(study))
+
+
+def disturbed(study):
+    """What others used delays requests: these figures are then of the machine, and not of the server."""
+    names = [check.of for check in study.checks
+             if check.kind == "rest during" and check.of.startswith("capacity") and check.passed is False]
+    return f"**Others used the cores meanwhile ({', '.join(names)}), so this is no advice to follow.**" if names else ""
+
+
+def allocators(study):
+    if not study.allocators:
+        return ""
+    ours, theirs = next(iter(study.allocators.values()))
+    is_same = ours[0].resources["allocator"] == theirs[0].resources["allocator"]
+    return section("Allocators", "The same program with another allocator, one after the other for each scenario.",
+                   "**Both programs have the same allocator, so nothing is compared.**" if is_same else "",
+                   tables.of_allocators(study))
+
+
+def peers(study, drawings, name):
+    if study.peers is None:
+        return ""
+    return section("Beside other servers",
+                   "CPU time of the server for a request, best rounds of `perf/run peers`, server and client on one core; behind "
+                   "it the ratio to the floor.", tables.of_peers(study.peers),
+                   "\n".join(f"- {server}: {tables.one_line(words)}" for server, words in left_out_of_peers(study.peers).items()),
+                   *pictures(drawings, name, "peers"))
