@@ -91,7 +91,7 @@ void Reactor::run() {
 // can be added to it; and slots are taken apart at the very end, so no pointer goes stale within a turn.
 bool Reactor::run_turn(int max_wait_ms) {
     const CurrentReactor scope(this);
-    const platform::PollResult polled = poller_.wait(choose_timeout(max_wait_ms));
+    const platform::PollResult polled = poller_.wait(choose_timeout(max_wait_ms), clock_ms_);
     if (polled.error != 0) [[unlikely]] {
         stop_for_fault(polled.error);
         return false;
@@ -149,7 +149,8 @@ inline int Reactor::choose_timeout(int max_wait_ms) {
 }
 
 inline void Reactor::update_clock() {
-    now_ms_ = static_cast<std::uint32_t>(platform::monotonic_ms() - start_ms_);
+    clock_ms_ = platform::monotonic_ms();
+    now_ms_ = static_cast<std::uint32_t>(clock_ms_ - start_ms_);
     if (now_ms_ - date_set_ms_ >= date_holds_ms_) [[unlikely]] {
         update_date();
     }

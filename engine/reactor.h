@@ -216,6 +216,7 @@ private:
     OffloadPool* const offload_;
     platform::Poller poller_;
     const std::uint64_t start_ms_;
+    std::uint64_t clock_ms_ = 0;  // of the platform, when it was last read
     std::uint32_t now_ms_ = 0;
     std::uint32_t date_set_ms_ = 0;      // when the wall clock was looked at
     std::uint32_t date_holds_ms_ = 0;    // for how long the Date field is right from then on

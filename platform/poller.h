@@ -47,8 +47,8 @@ class Poller {
 public:
     // Events one wait returns at most; the rest come with the next one.
     static constexpr int kMaxEvents = 512;
-    // The one token that `add` refuses (EINVAL): a backend may mark its wake-up with it.
-    static constexpr std::uint64_t kReservedToken = ~std::uint64_t{0};
+    // This one and the one above are the tokens that `add` refuses (EINVAL): a backend may mark things of its own with them.
+    static constexpr std::uint64_t kReservedToken = ~std::uint64_t{1};
 
     Poller();
     ~Poller();
@@ -60,17 +60,23 @@ public:
     int add(int fd, std::uint64_t token);
     // Only for descriptors that stay open elsewhere; closing the last descriptor removes by itself.
     void remove(int fd);
-    // `timeout_ms`: 0 does not wait, -1 waits without limit.
-    [[nodiscard]] PollResult wait(int timeout_ms);
+    // `timeout_ms`: 0 does not wait, -1 waits without limit. `now_ms`: what monotonic_ms() said when the timeout was chosen, or 0.
+    // Where it is given a backend may measure long timeouts from there by an alarm that it sets now and then, instead of having
+    // the kernel set one up for each wait. Such a wait may end early, with nothing.
+    [[nodiscard]] PollResult wait(int timeout_ms, std::uint64_t now_ms = 0);
     // Makes the current or next `wait` return at once. Any thread, also while it is being closed down.
     void wake();
 
 private:
+    bool set_alarm(std::uint64_t due_ms);
+
     struct Buffers;  // the kernel's event array and ours, of kMaxEvents each
     std::unique_ptr<Buffers> buffers_;
     int poll_fd_ = -1;
     int wake_read_fd_ = -1;
     int wake_write_fd_ = -1;
+    int alarm_fd_ = -1;           // linux
+    std::uint64_t alarm_ms_ = 0;  // when it rings
 };
 
 }  // namespace penstock::platform

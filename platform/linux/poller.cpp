@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,7 +16,14 @@ namespace penstock::platform {
 
 namespace {
 
+// From here on the alarm is worth its call: under load thousands of waits share it.
+constexpr int kLongTimeoutMs = 100;
+constexpr std::uint64_t kWakeToken = Poller::kReservedToken;
+constexpr std::uint64_t kAlarmToken = Poller::kReservedToken + 1;
+
 [[gnu::noinline]] PollEvent translate(const epoll_event& event);  // apart, so that `wait` keeps no registers for it
+
+bool watch(int poll_fd, int fd, std::uint64_t token);
 
 long call_wait(int poll_fd, epoll_event* events, std::size_t count, int timeout_ms) {
 #ifdef PENSTOCK_DIRECT_CALLS
@@ -37,6 +45,9 @@ Poller::Poller() = default;
 Poller::~Poller() {
     if (wake_read_fd_ >= 0) {
         ::close(wake_read_fd_);  // wake_write_fd_ is the same descriptor
+    }
+    if (alarm_fd_ >= 0) {
+        ::close(alarm_fd_);
     }
     if (poll_fd_ >= 0) {
         ::close(poll_fd_);
@@ -60,17 +71,18 @@ Result<void> Poller::open() {
         return system_error("eventfd (raise the limit of open files if it is reached)", errno);
     }
     wake_write_fd_ = wake_read_fd_;
-    epoll_event event{};
-    event.events = EPOLLIN | EPOLLET;
-    event.data.u64 = kReservedToken;
-    if (::epoll_ctl(poll_fd_, EPOLL_CTL_ADD, wake_read_fd_, &event) != 0) {
-        return system_error("epoll_ctl for the wake-up descriptor", errno);
+    alarm_fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (alarm_fd_ < 0) {
+        return system_error("timerfd_create (raise the limit of open files if it is reached)", errno);
+    }
+    if (!watch(poll_fd_, wake_read_fd_, kWakeToken) || !watch(poll_fd_, alarm_fd_, kAlarmToken)) {
+        return system_error("epoll_ctl for the poller's own descriptors", errno);
     }
     return {};
 }
 
 int Poller::add(int fd, std::uint64_t token) {
-    if (token == kReservedToken) {
+    if (token >= kReservedToken) {
         return EINVAL;
     }
     epoll_event event{};
@@ -84,9 +96,16 @@ void Poller::remove(int fd) {
     ::epoll_ctl(poll_fd_, EPOLL_CTL_DEL, fd, &ignored);
 }
 
-PollResult Poller::wait(int timeout_ms) {
+PollResult Poller::wait(int timeout_ms, std::uint64_t now_ms) {
     if (buffers_ == nullptr) [[unlikely]] {
         return {.events = {}, .woken = false, .error = EBADF};
+    }
+    if (timeout_ms >= kLongTimeoutMs && now_ms != 0) [[likely]] {
+        const std::uint64_t due_ms = now_ms + static_cast<std::uint64_t>(timeout_ms);
+        const bool rings_in_time = alarm_ms_ > now_ms && alarm_ms_ <= due_ms;
+        if (rings_in_time || set_alarm(due_ms)) [[likely]] {
+            timeout_ms = -1;
+        }
     }
     const long ready = call_wait(poll_fd_, buffers_->kernel_events.data(), kMaxEvents, timeout_ms);
     if (ready < 0) [[unlikely]] {
@@ -96,8 +115,8 @@ PollResult Poller::wait(int timeout_ms) {
     PollEvent* translated = buffers_->events.data();
     const epoll_event* const end = buffers_->kernel_events.data() + ready;
     for (const epoll_event* event = buffers_->kernel_events.data(); event != end; ++event) {
-        if (event->data.u64 == kReservedToken) [[unlikely]] {
-            woken = true;
+        if (event->data.u64 >= kReservedToken) [[unlikely]] {
+            woken |= event->data.u64 == kWakeToken;
         } else if (event->events == (EPOLLIN | EPOLLOUT)) [[likely]] {
             *translated++ = {.token = event->data.u64, .readable = true, .writable = true};
         } else {
@@ -105,6 +124,17 @@ PollResult Poller::wait(int timeout_ms) {
         }
     }
     return {.events = {buffers_->events.data(), translated}, .woken = woken, .error = 0};
+}
+
+// Never read, like the wake-up's: setting it anew makes the next expiry an edge (man 2 timerfd_create). Its clock is that of
+// monotonic_ms(), so the time that has passed since `now_ms` is in it.
+bool Poller::set_alarm(std::uint64_t due_ms) {
+    itimerspec when{};
+    when.it_value.tv_sec = static_cast<time_t>(due_ms / 1000);
+    when.it_value.tv_nsec = static_cast<long>(due_ms % 1000 * 1'000'000);
+    const bool set = ::timerfd_settime(alarm_fd_, TFD_TIMER_ABSTIME, &when, nullptr) == 0;
+    alarm_ms_ = set ? due_ms : 0;
+    return set;
 }
 
 // The eventfd is never read: with EPOLLET each write to it makes a new edge, whatever the counter holds, and
@@ -116,6 +146,13 @@ void Poller::wake() {
 }
 
 namespace {
+
+bool watch(int poll_fd, int fd, std::uint64_t token) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = token;
+    return ::epoll_ctl(poll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
 
 // EPOLLHUP says that both directions are shut, EPOLLRDHUP only the peer's; EPOLLERR that an error waits in
 // the socket (man 2 epoll_ctl). None of them leaves anything to wait for, so they count as readable: the next

@@ -58,7 +58,7 @@ Result<void> Poller::open() {
 int Poller::add(int fd, std::uint64_t token) {
     const Scope kernel;
     const Outcome outcome = kernel->begin(Call::poller_add, fd);
-    if (token == kReservedToken) {
+    if (token >= kReservedToken) {
         return EINVAL;
     }
     if (buffers_ == nullptr) {
@@ -93,7 +93,7 @@ void Poller::remove(int fd) {
 }
 
 // The simulated time does not pass, so a wait that finds nothing has reached its limit at once.
-PollResult Poller::wait(int) {
+PollResult Poller::wait(int, std::uint64_t) {
     const Scope kernel;
     if (buffers_ == nullptr) {
         return {.events = {}, .woken = false, .error = EBADF};

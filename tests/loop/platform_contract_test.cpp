@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "loop/platform_fixture.h"
+#include "penstock/platform/clock.h"
 #include "penstock/platform/file.h"
 #include "penstock/platform/thread.h"
 
@@ -118,7 +119,7 @@ TEST_CASE("poller: adding a descriptor that is already ready makes an event") {
     CHECK(result.events[0].writable);
 }
 
-TEST_CASE("poller: tokens come back unchanged, and the reserved one is refused") {
+TEST_CASE("poller: tokens come back unchanged, and the reserved ones are refused") {
     Poller poller;
     open_or_fail(poller);
     const std::array<std::uint64_t, 3> tokens = {0, 0xFEDC'BA98'7654'3210, Poller::kReservedToken - 1};
@@ -131,6 +132,7 @@ TEST_CASE("poller: tokens come back unchanged, and the reserved one is refused")
     }
     TcpPair pair;
     CHECK(poller.add(pair.server.get(), Poller::kReservedToken) == EINVAL);
+    CHECK(poller.add(pair.server.get(), Poller::kReservedToken + 1) == EINVAL);
     CHECK(poller.add(-1, 1) == EBADF);
     CHECK(poller.wait(0).events.empty());
 }
@@ -259,6 +261,43 @@ TEST_CASE("poller: a wait with nothing to report ends at its limit, and a signal
     CHECK(result.events.empty());
     CHECK(!result.woken);
     CHECK(signals_seen.load() > 0);
+}
+
+TEST_CASE("poller: waits whose beginning it is told end in time, whatever alarm an earlier one has set") {
+    Poller poller;
+    open_or_fail(poller);
+    // Until `timeout_ms` have passed since now; a wait may end before that with nothing, and does so a few times at most.
+    const auto wait_for = [&poller](int timeout_ms) {
+        const std::uint64_t due_ms = platform::monotonic_ms() + static_cast<std::uint64_t>(timeout_ms);
+        int waits = 0;
+        for (std::uint64_t now_ms = due_ms - 1; now_ms < due_ms; ++waits) {
+            now_ms = platform::monotonic_ms();
+            if (now_ms < due_ms) {
+                const PollResult result = poller.wait(static_cast<int>(due_ms - now_ms), now_ms);
+                CHECK(result.error == 0);
+                CHECK(result.events.empty());
+                CHECK(!result.woken);
+            }
+        }
+        CHECK(waits <= 4);
+        CHECK(platform::monotonic_ms() - due_ms < kWaitMs);
+    };
+    wait_for(150);  // sets the alarm
+    wait_for(200);  // which is over
+    {
+        TcpPair pair;  // a wait that something else ends leaves its alarm behind, much later than the next is due
+        REQUIRE(poller.add(pair.server.get(), 1) == 0);
+        CHECK(poller.wait(kWaitMs, platform::monotonic_ms()).events.size() == 1);
+    }
+    wait_for(150);
+    {
+        TcpPair pair;  // and now earlier
+        REQUIRE(poller.add(pair.server.get(), 1) == 0);
+        CHECK(poller.wait(120, platform::monotonic_ms()).events.size() == 1);
+    }
+    wait_for(300);
+    wait_for(20);
+    wait_for(101);
 }
 
 TEST_CASE("poller: a removed descriptor is silent, although it stays open") {

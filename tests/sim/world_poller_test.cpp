@@ -53,7 +53,7 @@ TEST_CASE("sim poller: adding a descriptor that is already ready makes an event"
     CHECK(bench.only_event().token == 2);
 }
 
-TEST_CASE("sim poller: tokens come back unchanged, and the reserved one is refused") {
+TEST_CASE("sim poller: tokens come back unchanged, and the reserved ones are refused") {
     Bench bench;
     for (const std::uint64_t token :
          {std::uint64_t{0}, std::uint64_t{0xFEDC'BA98'7654'3210}, Poller::kReservedToken - 1}) {
@@ -63,6 +63,7 @@ TEST_CASE("sim poller: tokens come back unchanged, and the reserved one is refus
     }
     Link link = bench.link();
     CHECK(bench.poller.add(link.fd, Poller::kReservedToken) == EINVAL);
+    CHECK(bench.poller.add(link.fd, Poller::kReservedToken + 1) == EINVAL);
     CHECK(bench.poller.add(-1, 1) == EBADF);
     CHECK(bench.silent());
 }
