@@ -33,8 +33,6 @@ public:
     // Aligned to `alignment` (a power of two up to 64); nullptr when the page pool or the heap has nothing
     // or when this arena has reached `kHeapLimitBytes` of heap pieces.
     [[nodiscard]] void* try_allocate(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t));
-    // The same from the page that it is in, nullptr when that has no room: for those who ask again where it matters.
-    [[nodiscard]] void* try_allocate_here(std::size_t bytes, std::size_t alignment = alignof(std::max_align_t));
     // A copy that lives as long as the arena; a null view (data() == nullptr) when there is no memory.
     [[nodiscard]] std::string_view try_copy(std::string_view text);
 
@@ -70,23 +68,16 @@ inline Arena::Arena(BlockPool& pages, std::byte* first_page, std::size_t used_by
     poison(cursor_, pages.block_bytes() - used_bytes);
 }
 
-inline void* Arena::try_allocate_here(std::size_t bytes, std::size_t alignment) {
+inline void* Arena::try_allocate(std::size_t bytes, std::size_t alignment) {
     const std::size_t padding = -reinterpret_cast<std::uintptr_t>(cursor_) & (alignment - 1);
     const auto room = static_cast<std::size_t>(end_ - cursor_);
     if (padding > room || bytes > room - padding) [[unlikely]] {
-        return nullptr;
+        return allocate_slow(bytes, alignment);
     }
     std::byte* piece = cursor_ + padding;
     cursor_ = piece + bytes;
     unpoison(piece, bytes);
     return piece;
-}
-
-inline void* Arena::try_allocate(std::size_t bytes, std::size_t alignment) {
-    if (void* const piece = try_allocate_here(bytes, alignment)) [[likely]] {
-        return piece;
-    }
-    return allocate_slow(bytes, alignment);
 }
 
 }  // namespace penstock

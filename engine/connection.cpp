@@ -155,17 +155,16 @@ std::uint64_t Connection::send_some() {
     }
     std::uint64_t taken_bytes = 0;
     if ((edges_ & (kWritable | kColdFile)) == kWritable) [[likely]] {
-        const OutputQueue::Piece* const piece = output_.only_piece();
-        if (piece == nullptr) {
+        const std::string_view bytes = output_.only_bytes();
+        if (bytes.empty()) {
             taken_bytes = output_.empty() ? 0 : send_loop();
         } else {
             // Nearly always: an answer, which the kernel takes whole.
-            const std::string_view bytes = OutputQueue::bytes_of(*piece);
             const IoResult sent = platform::send(fd_, bytes);
             if (sent.ok() && static_cast<std::size_t>(sent.count) == bytes.size()) [[likely]] {
                 taken_bytes = bytes.size();
                 reactor().count().sent_bytes.add(taken_bytes);
-                output_.drop_only_piece(reactor().blocks(), *piece);
+                output_.drop_only_bytes(reactor().blocks());
             } else {
                 note_sent(sent, true);
                 taken_bytes = static_cast<std::uint64_t>(sent.count);

@@ -77,8 +77,8 @@ public:
 
     // While paused nothing is received; the peer's edges are remembered.
     void pause_reading() { flags_ |= kPaused; }
-    // A file that it sends, or that its protocol reads, is fetched by Reactor::warm_file. Nothing is sent until that is done;
-    // then on_drained is called.
+    // A file that it sends, or that its protocol reads, is fetched by Reactor::warm_file. Nothing is sent until that is
+    // done; then on_drained is called.
     [[nodiscard]] bool waits_for_disk() const { return (edges_ & kColdFile) != 0; }
     [[nodiscard]] bool reading_paused() const { return has(kPaused); }
     // False after the kernel took less than it was given, until it says that it takes more.
@@ -92,8 +92,8 @@ public:
     void want_room() { flags_ |= kWantsRoom; }
     // The reactor comes back to this connection in the next turn: sends, and looks at the input again.
     void come_back();
-    // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none. While output waits for the
-    // peer it is called at the write deadline at the latest.
+    // Calls on_deadline when so much time has passed, unless it is set again before; 0 sets none. While output waits
+    // for the peer it is called at the write deadline at the latest.
     void set_deadline_in(std::uint32_t delay_ms);
     // The same, but an earlier deadline stays.
     void tighten_deadline_in(std::uint32_t delay_ms);
@@ -112,8 +112,8 @@ public:
     // except to throw it away, which `Linger::yes` does for a while so that no reset overtakes the last answer
     // (RFC 9112 §9.6).
     void finish(Linger linger);
-    // The same as `close`, and by a reset: what the kernel still holds for a peer that does not take it is dropped as well,
-    // instead of being kept for it without a limit of ours.
+    // The same as `close`, and by a reset: what the kernel still holds for a peer that does not take it is dropped as
+    // well, instead of being kept for it without a limit of ours.
     void reset();
     // Ends it now; what is queued is dropped. Only marks: the reactor takes the slot apart at the end of the
     // turn. The one exit.
@@ -124,9 +124,10 @@ private:
     friend class ConnectionPool;
     friend class ConnectionList;
 
-    // kBlocked: output waits for the peer, and the write deadline runs. kColdFile: it waits for the disk. kArriving: it has its
-    // first share of the turn in which it was accepted, when most of those for one request end; so its deadline, if there is
-    // one (kDeadlineNoted), is only kept in the node, which is linked when the connection stays.
+    // kBlocked: output waits for the peer, and the write deadline runs. kColdFile: it waits for the disk. kArriving:
+    // it has its first share of the turn in which it was accepted, when most of those for one request end; so its
+    // deadline, if there is one (kDeadlineNoted), is only kept in the node, which is linked when the connection
+    // stays.
     enum Edge : std::uint8_t {
         kReadable = 1,
         kWritable = 2,

@@ -3,6 +3,8 @@
 // handled. `ensure` is on in every build; `ensure_debug` is for checks too costly for the hot path.
 #pragma once
 
+#include <concepts>
+
 namespace penstock {
 
 // Prints the place and the sentence to stderr and aborts.
@@ -19,10 +21,18 @@ inline void ensure(bool holds, const char* sentence, const char* file = __builti
 
 #ifdef NDEBUG
 inline void ensure_debug(bool, const char*) {}
+template <std::invocable Check>
+void ensure_debug(const Check&, const char*) {}
 #else
 inline void ensure_debug(bool holds, const char* sentence, const char* file = __builtin_FILE(),
                          int line = __builtin_LINE()) {
     ensure(holds, sentence, file, line);
+}
+// For what costs something to find out: only here it is called.
+template <std::invocable Check>
+void ensure_debug(const Check& holds, const char* sentence, const char* file = __builtin_FILE(),
+                  int line = __builtin_LINE()) {
+    ensure(holds(), sentence, file, line);
 }
 #endif
 

@@ -49,9 +49,9 @@ struct DateParts {
     unsigned second = 0;
 };
 
-// The letters of strftime (man 3 strftime), here for the strict forms of HTTP; all else stands for itself.
 constexpr std::size_t kShortestDateBytes = std::string_view("Sun Nov  6 08:49:37 1994").size();
 
+// The letters of strftime (man 3 strftime), here for the strict forms of HTTP; all else stands for itself.
 bool matches(std::string_view text, std::string_view pattern, DateParts* parts);
 std::optional<std::int64_t> moment(const DateParts& parts);
 std::optional<std::int64_t> nearest_moment(DateParts parts, std::int64_t now);

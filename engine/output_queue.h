@@ -20,6 +20,7 @@
 
 #include "penstock/engine/block_pool.h"
 #include "penstock/engine/config.h"
+#include "penstock/engine/ensure.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
@@ -80,12 +81,10 @@ public:
     // many were filled in. `*file_follows` tells whether a file range comes right behind them.
     [[nodiscard]] std::size_t gather(std::span<platform::SendPiece> pieces, bool* file_follows) const;
 
-    // The usual case in short. All that waits, when that is one piece of memory; else nullptr.
-    struct Piece;
-    [[nodiscard]] const Piece* only_piece() const;
-    [[nodiscard]] static std::string_view bytes_of(const Piece& piece);
-    // The kernel has all of `only_piece`, and nothing was queued or consumed since that was asked for.
-    void drop_only_piece(BlockPool& pool, const Piece& piece);
+    // The usual case in short. All that waits, when that is one piece of memory; else empty.
+    [[nodiscard]] std::string_view only_bytes() const;
+    // The kernel has all of them, and nothing was queued or consumed since they were asked for.
+    void drop_only_bytes(BlockPool& pool);
 
     // `bytes` of what `gather` or `front_file` gave have been taken by the kernel; releases what is complete.
     void consume(BlockPool& pool, std::size_t bytes);
@@ -96,6 +95,7 @@ public:
     static constexpr std::size_t kMaxReserveBytes = 15 << 10;
 
 private:
+    struct Piece;
     struct Block;
 
     [[nodiscard]] Block* try_block_with(BlockPool& pool, std::size_t bytes);
@@ -162,27 +162,26 @@ struct OutputQueue::Block {
     }
 };
 
-inline const OutputQueue::Piece* OutputQueue::only_piece() const {
+inline std::string_view OutputQueue::only_bytes() const {
     Block* const block = first_;
     if (block == nullptr || block->front + 1 != block->count || block->next != nullptr) {
-        return nullptr;
+        return {};
     }
     const Piece* const piece = block->piece(block->front);
-    return piece->is_file() ? nullptr : piece;
+    return piece->is_file() ? std::string_view()
+                            : std::string_view(piece->memory.data, static_cast<std::size_t>(piece->memory.size));
 }
 
-inline std::string_view OutputQueue::bytes_of(const Piece& piece) {
-    return {piece.memory.data, static_cast<std::size_t>(piece.memory.size)};
-}
-
-inline void OutputQueue::drop_only_piece(BlockPool& pool, const Piece& piece) {
-    auto* const block = reinterpret_cast<std::byte*>(first_);
+inline void OutputQueue::drop_only_bytes(BlockPool& pool) {
+    Block* const block = first_;
+    ensure_debug(block->next == nullptr && block->front + 1 == block->count, "more than the only bytes is dropped");
+    const Piece* const piece = block->piece(block->front);
     first_ = nullptr;
     memory_bytes_ = 0;
-    if (piece.release != nullptr) {
-        piece.release(piece.memory.owner);
+    if (piece->release != nullptr) {
+        piece->release(piece->memory.owner);
     }
-    pool.release(block);
+    pool.release(reinterpret_cast<std::byte*>(block));
 }
 
 }  // namespace penstock

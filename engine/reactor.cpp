@@ -102,6 +102,8 @@ bool Reactor::run_turn(int max_wait_ms) {
     expire_timers();
     if (polled.woken || more_to_do_) {
         run_rest_of_turn(polled.woken);
+    } else {
+        ensure_debug(!has_work() && starved_.empty(), "reactor: work was added without a word about it");
     }
     if (draining_) [[unlikely]] {
         check_drain();
@@ -161,7 +163,8 @@ void Reactor::update_date() {
     constexpr std::int64_t kSecond = 1000;
     const std::int64_t wall = platform::wall_ms();
     const std::int64_t into_second = (wall % kSecond + kSecond) % kSecond;
-    write_http_date((wall - into_second) / kSecond, date_field_.data() + 6);
+    date_seconds_ = (wall - into_second) / kSecond;
+    write_http_date(date_seconds_, date_field_.data() + 6);
     date_set_ms_ = now_ms_;
     date_holds_ms_ = static_cast<std::uint32_t>(kSecond - into_second);
 }

@@ -88,6 +88,8 @@ public:
     [[nodiscard]] std::uint32_t now_ms() const { return now_ms_; }
     // "Date: …\r\n" as of this turn (RFC 9110 §6.6.1).
     [[nodiscard]] std::string_view date_field() const { return {date_field_.data(), date_field_.size()}; }
+    // What that shows, in seconds since 1970-01-01 UTC: the time for whatever must agree with it.
+    [[nodiscard]] std::int64_t date_seconds() const { return date_seconds_; }
 
     // What something that reactors share keeps on each of them, found by its address: `make` gives a shared_ptr to it at the first
     // call. It lives until the reactor ends, and must keep alive what `key` points to, so that no other has that address. If
@@ -220,6 +222,7 @@ private:
     std::uint32_t now_ms_ = 0;
     std::uint32_t date_set_ms_ = 0;      // when the wall clock was looked at
     std::uint32_t date_holds_ms_ = 0;    // for how long the Date field is right from then on
+    std::int64_t date_seconds_ = 0;      // what it shows
     std::array<char, 37> date_field_{};
 
     BlockPool blocks_;

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "penstock/engine/ensure.h"
+
 namespace penstock {
 
 struct TimerNode {
@@ -104,6 +106,7 @@ inline bool TimerWheel::advance(std::uint32_t now_ms) {
     if (ticks < ticks_left_) [[likely]] {
         ticks_left_ -= ticks;
         now_ = now_ms;
+        ensure_debug([this] { return ticks_left_ <= ticks_to_next_slot(); }, "timer wheel: a slot has come up unseen");
         return false;
     }
     advance_to_slots(now_ms);

@@ -10,8 +10,7 @@ namespace penstock::platform {
 // Milliseconds since an arbitrary start; never goes back (man 3 clock_gettime, CLOCK_MONOTONIC).
 [[nodiscard]] std::uint64_t monotonic_ms();
 
-// Since 1970-01-01 UTC, in whole seconds or milliseconds, for dates only: may jump when the clock is set.
-[[nodiscard]] std::int64_t wall_seconds();
+// Milliseconds since 1970-01-01 UTC, for dates only: may jump when the clock is set.
 [[nodiscard]] std::int64_t wall_ms();
 
 }  // namespace penstock::platform

@@ -19,7 +19,7 @@ constexpr SiteFile kSmallFile{"small.html", 1'024};
 constexpr SiteFile kLargeFile{"large.bin", 1'024 * 1'024};
 constexpr std::array<SiteFile, 2> kFiles = {kSmallFile, kLargeFile};
 
-// What a desktop browser sends to a page that it opens.
+// The least that a client may send.
 constexpr std::string_view kPlainRequest = "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 // What a desktop browser sends for a page that it opens.
 constexpr std::string_view kBrowserRequest =

@@ -12,12 +12,6 @@ std::uint64_t monotonic_ms() {
            static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000U;
 }
 
-std::int64_t wall_seconds() {
-    timespec now;
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec;
-}
-
 std::int64_t wall_ms() {
     timespec now;
     ::clock_gettime(CLOCK_REALTIME, &now);

@@ -1,9 +1,9 @@
 // Internal.
-// The calls that a turn of the loop makes for each request or connection, as short as the system lets them be. The C library's functions
-// for them are points at which a thread can be cancelled; to be one costs more than all else that they do, and no thread of
-// ours is ever cancelled. So the kernel is asked directly where that is written down here, and the library otherwise. Under
-// a sanitizer it is always the library, whose functions are watched to learn of memory that the kernel writes and of what
-// happens before what.
+// The calls that a turn of the loop makes for each request or connection, as short as the system lets them be. The C
+// library's functions for them are points at which a thread can be cancelled; to be one costs more than all else that
+// they do, and no thread of ours is ever cancelled. So the kernel is asked directly where that is written down here,
+// and the library otherwise. Under a sanitizer it is always the library, whose functions are watched to learn of
+// memory that the kernel writes and of what happens before what.
 //
 // All return what the kernel does: a result of 0 or more, or the negative of an errno. Any thread.
 #pragma once

@@ -92,15 +92,6 @@ IoResult repeat_interrupted(Call call) {
     return IoResult::success(result);
 }
 
-template <class Call>
-auto uninterrupted(Call call) {
-    auto result = call();
-    while (result < 0 && errno == EINTR) {
-        result = call();
-    }
-    return result;
-}
-
 IoResult to_io_result(ssize_t count) {
     return count < 0 ? IoResult::failure(errno) : IoResult::success(count);
 }
@@ -168,7 +159,7 @@ IoResult send(int fd, std::span<const SendPiece> pieces, bool more) {
     // sendmsg only reads them; iovec is not const because recvmsg shares it.
     message.msg_iov = reinterpret_cast<iovec*>(const_cast<SendPiece*>(pieces.data()));
     message.msg_iovlen = std::min(pieces.size(), kMaxSendPieces);
-    return to_io_result(uninterrupted([&] { return ::sendmsg(fd, &message, flags); }));
+    return repeat_interrupted([&] { return or_negative_errno(::sendmsg(fd, &message, flags)); });
 }
 
 int shutdown_sending(int fd) {

@@ -17,6 +17,7 @@ constexpr std::size_t kNameLimit = 255;
 constexpr std::size_t kPathLimit = 4096;
 constexpr int kLinkLimit = 40;
 
+std::int64_t now_ns();
 std::vector<std::string> names_reversed(std::string_view path);
 std::string_view last_name(std::string_view path);
 FileTree::Found step_from(std::vector<std::shared_ptr<FileNode>>& way, const std::string& name);
@@ -53,7 +54,7 @@ void FileNode::write(std::uint64_t offset, std::span<const char> from) {
     require(content == nullptr, "a file whose bytes a test makes up is written");
     resize(std::max<std::uint64_t>(size, offset + from.size()));
     std::copy(from.begin(), from.end(), bytes.begin() + static_cast<std::ptrdiff_t>(offset));
-    modified_ns = platform::wall_seconds() * 1'000'000'000;
+    modified_ns = now_ns();
     ++changes;
 }
 
@@ -135,7 +136,7 @@ std::shared_ptr<FileNode> FileTree::new_node(NodeKind kind) {
     auto node = std::make_shared<FileNode>();
     node->kind = kind;
     node->inode = next_inode_++;
-    node->modified_ns = platform::wall_seconds() * 1'000'000'000;
+    node->modified_ns = now_ns();
     return node;
 }
 
@@ -232,6 +233,14 @@ int FileTree::link(const std::shared_ptr<FileNode>& node, std::string_view path)
 }
 
 namespace {
+
+// In whole seconds, as file systems of few bits for it have it.
+std::int64_t now_ns() {
+    constexpr std::int64_t kSecondMs = 1'000;
+    const std::int64_t wall_ms = platform::wall_ms();
+    const std::int64_t into_second = (wall_ms % kSecondMs + kSecondMs) % kSecondMs;
+    return (wall_ms - into_second) * 1'000'000;
+}
 
 // The names of a path, last one first. A '/' at the end asks for a directory, as if "." followed.
 std::vector<std::string> names_reversed(std::string_view path) {

@@ -75,12 +75,6 @@ std::uint64_t monotonic_ms() {
     return now;
 }
 
-std::int64_t wall_seconds() {
-    const std::int64_t milliseconds = wall_ms();
-    const std::int64_t seconds = milliseconds / 1000;
-    return milliseconds % 1000 < 0 ? seconds - 1 : seconds;
-}
-
 std::int64_t wall_ms() {
     return wall_offset_ms + static_cast<std::int64_t>(now.load());
 }

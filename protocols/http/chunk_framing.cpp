@@ -1,24 +1,19 @@
 #include "penstock/protocols/http/chunk_framing.h"
 
 #include "penstock/engine/config.h"
-#include "penstock/protocols/http/tables.h"
+#include "penstock/protocols/http/characters.h"
 
 namespace penstock {
 
 namespace {
 
+using characters::is_text_character;
+using characters::is_token_character;
+using characters::is_white;
+
 // Digits of a chunk's size that 64 bits hold, leading zeros included.
 constexpr std::uint8_t kSizeDigitLimit = 16;
 
-[[nodiscard]] bool is_white(char c) {
-    return c == ' ' || c == '\t';
-}
-[[nodiscard]] bool is_token_byte(char c) {
-    return is_token({&c, 1});
-}
-[[nodiscard]] bool is_text_byte(char c) {
-    return is_field_text({&c, 1});
-}
 // 16: no digit.
 [[nodiscard]] unsigned hex_digit(char c) {
     if (c >= '0' && c <= '9') {
@@ -89,8 +84,8 @@ bool ChunkFraming::step_extension(char c) {
     switch (place_) {
         case Place::quoted:
             place_ = c == '"' ? Place::quoted_end : c == '\\' ? Place::escaped : Place::quoted;
-            return is_text_byte(c);
-        case Place::escaped: place_ = Place::quoted; return is_text_byte(c);
+            return is_text_character(c);
+        case Place::escaped: place_ = Place::quoted; return is_text_character(c);
         case Place::quoted_end: return leave_element(c, Place::gap);
         case Place::gap: return is_white(c) || expect(c, ';', Place::extension_start);
         case Place::name_gap:
@@ -98,15 +93,15 @@ bool ChunkFraming::step_extension(char c) {
                    expect(c, '=', Place::value_start);
         case Place::extension_start:
         case Place::value_start:
-            if (is_token_byte(c)) {
+            if (is_token_character(c)) {
                 place_ = place_ == Place::value_start ? Place::value : Place::extension_name;
                 return true;
             }
             return is_white(c) || (place_ == Place::value_start && expect(c, '"', Place::quoted));
         case Place::extension_name:
-            return is_token_byte(c) || expect(c, '=', Place::value_start) ||
+            return is_token_character(c) || expect(c, '=', Place::value_start) ||
                    leave_element(c, Place::name_gap);
-        default: return is_token_byte(c) || leave_element(c, Place::gap);
+        default: return is_token_character(c) || leave_element(c, Place::gap);
     }
 }
 
@@ -123,13 +118,13 @@ unsigned ChunkFraming::step_trailer(char c, std::uint32_t count_limit) {
     }
     switch (place_) {
         case Place::trailer_start:
-            if (is_token_byte(c)) {
+            if (is_token_character(c)) {
                 place_ = Place::trailer_name;
                 return ++trailer_count_ <= count_limit ? 0 : 431;
             }
             return expect(c, '\r', Place::last_lf) ? 0 : 400;
-        case Place::trailer_name: return is_token_byte(c) || expect(c, ':', Place::trailer_value) ? 0 : 400;
-        case Place::trailer_value: return is_text_byte(c) || expect(c, '\r', Place::trailer_lf) ? 0 : 400;
+        case Place::trailer_name: return is_token_character(c) || expect(c, ':', Place::trailer_value) ? 0 : 400;
+        case Place::trailer_value: return is_text_character(c) || expect(c, '\r', Place::trailer_lf) ? 0 : 400;
         case Place::trailer_lf: return expect(c, '\n', Place::trailer_start) ? 0 : 400;
         default: return expect(c, '\n', Place::end) ? 0 : 400;
     }

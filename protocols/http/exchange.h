@@ -45,10 +45,11 @@ public:
     [[nodiscard]] static Exchange* try_create(Http1& http, Connection& connection);
     // Gives everything back, its own memory included.
     void destroy();
-    // The same of one that holds nothing beside its arena, as most do.
+    // The same of one that holds nothing beside its arena, as most do. Inline, defined in http1.h.
     void destroy_empty();
     [[nodiscard]] bool holds_more() const {
-        return are_any_set(callbacks_, decoding_, request_alarm_, head_block_, parked_block_, heap_body_, response_.encoding_) ||
+        return are_any_set(callbacks_, decoding_, request_alarm_, head_block_, parked_block_, heap_body_,
+                           response_.encoding_) ||
                task_ || pins_ != 0;
     }
 
@@ -212,7 +213,7 @@ public:
     void run_head_hooks();
     void run_done_hooks();
 
-    // The handler's answer, from Response.
+    // The handler's answer, from Response. Inline, defined in http1.h.
     void answer(const ResponseBody& body);
     void abort();
 
@@ -244,7 +245,7 @@ private:
     [[nodiscard]] unsigned check_framing();
     [[nodiscard]] bool read_connection_field() const;
     [[nodiscard]] bool chunked_comes_last() const;
-    [[nodiscard]] unsigned find_route(std::string_view target);
+    [[nodiscard]] unsigned find_route(const RequestLine& line);
     [[nodiscard]] unsigned take_target(std::string_view text, bool* has_encoded_slash);
     [[nodiscard]] unsigned keep_parameters(const RouteMatch& match, bool has_encoded_slash);
     [[nodiscard]] unsigned restore_slashes();

@@ -49,7 +49,7 @@ unsigned Exchange::head_arrived(const RequestLine& line) {
     if (const unsigned status = check_framing(); status != 0) {
         return status;
     }
-    return find_route(line.target);
+    return find_route(line);
 }
 
 const RouteOptions& Exchange::route_options() const {
@@ -210,14 +210,14 @@ bool Exchange::chunked_comes_last() const {
     return equal_ignoring_case(last, "chunked");
 }
 
-unsigned Exchange::find_route(std::string_view target) {
+unsigned Exchange::find_route(const RequestLine& line) {
     bool has_encoded_slash = false;
-    if (is_plain_path(target)) {
-        request_.path_ = target;
-    } else if (const unsigned status = take_target(target, &has_encoded_slash); status != 0) {
+    if (line.is_plain_path || is_plain_path(line.target)) {
+        request_.path_ = line.target;
+    } else if (const unsigned status = take_target(line.target, &has_encoded_slash); status != 0) {
         return status;
     }
-    request_.target_ = target;
+    request_.target_ = line.target;
     if (request_.path_.empty()) {  // "*"
         allow = http_.routes().all_methods();
         return 0;

@@ -16,7 +16,7 @@ FieldFault find_field_fault(HeaderName known, std::string_view name, std::string
     if (const FieldFault fault = find_text_fault(known, name, value); fault.reason != nullptr) {
         return fault;
     }
-    if ((kFieldsOfServer >> static_cast<unsigned>(known) & 1) == 0) {
+    if ((kFieldsOfServer & bit_of(known)) == 0) {
         return {};
     }
     if (known != HeaderName::connection) {

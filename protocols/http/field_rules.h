@@ -10,10 +10,9 @@
 namespace penstock {
 
 // By bits of HeaderName: those that the server writes itself, of which a program may set "Connection: close" alone.
-inline constexpr std::uint64_t kFieldsOfServer = std::uint64_t{1} << static_cast<unsigned>(HeaderName::content_length) |
-                                                 std::uint64_t{1} << static_cast<unsigned>(HeaderName::transfer_encoding) |
-                                                 std::uint64_t{1} << static_cast<unsigned>(HeaderName::date) |
-                                                 std::uint64_t{1} << static_cast<unsigned>(HeaderName::connection);
+inline constexpr std::uint64_t kFieldsOfServer =
+    bit_of(HeaderName::content_length) | bit_of(HeaderName::transfer_encoding) | bit_of(HeaderName::date) |
+    bit_of(HeaderName::connection);
 
 struct FieldFault {
     const char* reason = nullptr;  // none: nothing is wrong

@@ -79,7 +79,7 @@ LoadedFile load_file(const FileRoot& root, const char* path, const platform::Fil
             loaded.info = after;
         }
     }
-    const std::int64_t settled_until_ns = platform::wall_seconds() * 1'000'000'000 - kSettledAfterNs;
+    const std::int64_t settled_until_ns = platform::wall_ms() * 1'000'000 - kSettledAfterNs;
     loaded.settled = std::max(loaded.info.modified_ns, loaded.info.changed_ns) <= settled_until_ns;
     return loaded;
 }

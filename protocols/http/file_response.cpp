@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "penstock/engine/http_date.h"
-#include "penstock/platform/clock.h"
+#include "penstock/engine/reactor.h"
 #include "penstock/platform/net.h"
 #include "penstock/protocols/http/byte_ranges.h"
 #include "penstock/protocols/http/conditions.h"
@@ -30,7 +30,7 @@ namespace {
 class FileAnswer {
 public:
     FileAnswer(const FileToSend& sent, const Request& request, Response& response)
-        : sent_(sent), file_(*sent.file), request_(request), response_(response), now_(platform::wall_seconds()),
+        : sent_(sent), file_(*sent.file), request_(request), response_(response), now_(Reactor::current()->date_seconds()),
           validators_{sent.description.entity_tag.value(), modified_seconds()} {}
 
     void send();
@@ -49,7 +49,7 @@ private:
     const FileSnapshot& file_;
     const Request& request_;
     Response& response_;
-    const std::int64_t now_;
+    const std::int64_t now_;  // as the response's Date has it
     const Validators validators_;
 };
 
@@ -141,7 +141,7 @@ namespace {
 
 std::optional<std::int64_t> FileAnswer::modified_seconds() const {
     const auto& modified = sent_.description.modified_seconds;
-    // Never later than the response's own Date (RFC 9110 §8.8.2.1).
+    // Never later than the response's own Date (RFC 9110 §8.8.2.1), which follows a clock that is set a little later.
     return modified ? std::optional(std::min(*modified, now_)) : std::nullopt;
 }
 
@@ -260,10 +260,10 @@ void FileAnswer::describe(bool with_content_type) {
     static const PreparedField kVaries("Vary", "Accept-Encoding");
     static const PreparedField kTakesRanges("Accept-Ranges", "bytes");
     if (with_content_type) {
-        response_.copy_header(sent_.named.content_type).header(kNoSniffing);
+        response_.header(sent_.named.content_type).header_static(kNoSniffing);
     }
     if (sent_.named.cache_control) {
-        response_.copy_header(*sent_.named.cache_control);
+        response_.header(*sent_.named.cache_control);
     }
     if (!sent_.content_encoding.empty()) {
         response_.header(HeaderName::content_encoding, sent_.content_encoding);
@@ -274,12 +274,12 @@ void FileAnswer::describe(bool with_content_type) {
     if (response_.status() != 200) {
         return;  // a page in place of what was asked for: its validators are not those of that
     }
-    response_.copy_header(sent_.description.entity_tag).header(kTakesRanges);
+    response_.header(sent_.description.entity_tag).header_static(kTakesRanges);
     if (!validators_.modified_seconds) {
         return;
     }
     if (validators_.modified_seconds == sent_.description.modified_seconds) {
-        response_.copy_header(*sent_.description.last_modified);
+        response_.header(*sent_.description.last_modified);
     } else {
         std::array<char, kHttpDateBytes> date;
         write_http_date(*validators_.modified_seconds, date.data());

@@ -36,9 +36,9 @@ public:
     void end_oldest_arrival() override;
     void on_drain(Connection& connection) override;
 
-    // The same as send_response of the most usual answer: a body of a few bytes on a connection that goes on. False, with nothing
-    // done, for any other.
-    [[nodiscard]] bool send_at_once(Exchange& exchange, std::string_view body);
+    // The same as send_response of the most usual answer: a body of a few bytes on a connection that goes on. False,
+    // with nothing done, for any other, and where there is no room for it.
+    [[nodiscard]] bool try_send_at_once(Exchange& exchange, std::string_view body);
 
     void send_response(Exchange& exchange, const ResponseBody& body) override;
     bool begin_response(Exchange& exchange, std::uint64_t length) override;
@@ -56,8 +56,8 @@ public:
     void answer_for_thrown(Exchange& exchange, unsigned status);
     // The one with the `message`-th message of that connection, or nullptr when it is over.
     [[nodiscard]] Exchange* find_exchange(ConnectionToken token, std::uint32_t message);
-    // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is free, and
-    // takes it. False, with none ended, when that would not be enough.
+    // Ends other requests that are still arriving and hold body memory, the oldest first, until so much of it is
+    // free, and takes it. False, with none ended, when that would not be enough.
     [[nodiscard]] bool make_body_memory(Exchange& wanting, std::uint64_t bytes);
     // A handler waits for more of its request's body.
     void body_wanted(Exchange& exchange);
@@ -122,6 +122,8 @@ private:
     void answer_with_text(Exchange& exchange, unsigned status);
     void send_continue(Exchange& exchange);
     [[nodiscard]] bool keeps_connection(Exchange& exchange) const;
+    // What it finds, try_send_at_once takes for granted: each new reason for another framing is one to refuse there,
+    // too.
     [[nodiscard]] ResponseFraming decide_framing(Exchange& exchange);
     void append_piece(Exchange& exchange, std::string_view piece);
     [[nodiscard]] bool append_chunk(Connection& connection, std::string_view piece);
@@ -156,7 +158,7 @@ inline bool Http1::keeps_connection(Exchange& exchange) const {
            (limit == 0 || exchange.connection()->message_count() < limit);
 }
 
-inline bool Http1::send_at_once(Exchange& exchange, std::string_view body) {
+inline bool Http1::try_send_at_once(Exchange& exchange, std::string_view body) {
     const BlockPool& blocks = reactor().blocks();
     const unsigned status = exchange.response().status();
     const bool is_usual = exchange.is_connected() && exchange.message_complete && body.size() <= kCopyBodyLimitBytes &&
@@ -165,10 +167,7 @@ inline bool Http1::send_at_once(Exchange& exchange, std::string_view body) {
     if (!is_usual || blocks.limit() - blocks.leased() < 2) [[unlikely]] {
         return false;  // 2: as many as it can take
     }
-    if (!write_small_response(*exchange.connection(), exchange.response(), body)) [[unlikely]] {
-        close_for_memory(*exchange.connection());
-    }
-    return true;
+    return try_write_small_response(*exchange.connection(), exchange.response(), body);
 }
 
 // These two here, where Http1 is known.

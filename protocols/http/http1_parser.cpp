@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "penstock/engine/reactor.h"
+#include "penstock/protocols/http/characters.h"
 #include "penstock/protocols/http/exchange.h"
 #include "penstock/protocols/http/http1.h"
 
@@ -46,13 +47,6 @@ constexpr std::size_t kTrailerBytes = 256;
         case HTTP_TRACE: return Method::trace;
         default: return Method::other;
     }
-}
-
-[[nodiscard]] bool is_white(char c) {
-    return c == ' ' || c == '\t';
-}
-[[nodiscard]] bool is_token_byte(char c) {
-    return is_token({&c, 1});
 }
 
 }  // namespace
@@ -177,7 +171,7 @@ inline Http1Parser::Outcome Http1Parser::begin_head(std::size_t to, std::size_t*
     const Config& config = exchange_.http().reactor().config();
     const PlainHeadLimits limits{config.target_limit_bytes, config.header_count_limit};
     RequestLine line;
-    *end = PlainHead::read({base_, to}, limits, exchange_.request(), &line);
+    *end = PlainHead::try_read({base_, to}, limits, exchange_.request(), &line);
     if (*end != 0) {
         return take_head(line, *end);
     }
@@ -233,7 +227,7 @@ Http1Parser::Outcome Http1Parser::judge_method(std::size_t to, std::size_t* end)
     }
     const std::size_t limit = std::min(to, begin + kMethodLimit);
     std::size_t at = begin;
-    while (at < limit && is_token_byte(base_[at])) {
+    while (at < limit && characters::is_token_character(base_[at])) {
         ++at;
     }
     if (at == to && at < begin + kMethodLimit) {
@@ -297,7 +291,7 @@ unsigned Http1Parser::record_field() {
         return 431;
     }
     // White space behind a value is none of it (RFC 9112 §5.1); that before it llhttp skips.
-    while (value_size_ > 0 && is_white(base_[value_offset_ + value_size_ - 1])) {
+    while (value_size_ > 0 && characters::is_white(base_[value_offset_ + value_size_ - 1])) {
         --value_size_;
     }
     request.set_base(base_);

@@ -1,7 +1,8 @@
 // Internal.
 // The HTTP/1 parser: PlainHead for heads that lie there whole and are beyond doubt, llhttp in strict mode for all
-// others, with what it lets pass and RFC 9112 forbids refused on top, and the body's framing, which is read here: llhttp
-// refuses chunk extensions that are legal and bounds none. Records the head and the trailers into the exchange's Request and hands body bytes to the exchange.
+// others, with what it lets pass and RFC 9112 forbids refused on top, and the body's framing, which is read here:
+// llhttp refuses chunk extensions that are legal and bounds none. Records the head and the trailers into the exchange's
+// Request and hands body bytes to the exchange.
 // The outcome for a stream of bytes does not depend on how it was cut.
 //
 // Part of an Exchange. Third-party types stay in the .cpp: the parser's state is opaque here.

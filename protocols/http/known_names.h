@@ -8,9 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string_view>
 
+#include "penstock/protocols/http/short_text.h"
 #include "penstock/protocols/http/tables.h"
 
 namespace penstock {
@@ -148,20 +148,13 @@ inline constexpr HeaderSlots kHeaderSlots = [] {
 static_assert(kHeaderSlots.multiplier != 0,
               "two known names collide: hash another letter or raise kSlotBits");
 
-template <class Word>
-[[nodiscard]] Word word_at(const char* place) {
-    Word word;
-    std::memcpy(&word, place, sizeof(word));
-    return word;
-}
-
 // In words, which overlap where the length is no multiple of theirs; three of eight bytes are enough for the longest. Both
 // have `known.length` bytes.
 template <class Word>
 [[nodiscard]] bool same_words(const char* name, const FoldedName& known) {
     const auto differ = [&](std::size_t at) {
-        const auto folded = word_at<Word>(name + at) | word_at<Word>(known.case_bits.data() + at);
-        return static_cast<Word>(folded ^ word_at<Word>(known.text.data() + at));
+        const auto folded = load_word<Word>(name + at) | load_word<Word>(known.case_bits.data() + at);
+        return static_cast<Word>(folded ^ load_word<Word>(known.text.data() + at));
     };
     static_assert(kLongestName <= 3 * sizeof(std::uint64_t));
     const std::size_t last = known.length - sizeof(Word);

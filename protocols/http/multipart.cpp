@@ -5,6 +5,7 @@
 
 #include "penstock/engine/awaitables.h"
 #include "penstock/engine/ensure.h"
+#include "penstock/protocols/http/characters.h"
 #include "penstock/protocols/http/request.h"
 #include "penstock/protocols/http/tables.h"
 
@@ -415,7 +416,7 @@ void Parameters::skip_space() { at_ = std::find_if_not(at_, end_, is_space); }
 
 std::string_view Parameters::take_token() {
     char* const begin = at_;
-    at_ = std::find_if_not(at_, end_, [](const char& c) { return is_token({&c, 1}); });
+    at_ = std::find_if_not(at_, end_, characters::is_token_character);
     return {begin, static_cast<std::size_t>(at_ - begin)};
 }
 

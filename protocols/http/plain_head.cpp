@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 
+#include "penstock/protocols/http/characters.h"
 #include "penstock/protocols/http/head_scan.h"
 #include "penstock/protocols/http/known_names.h"
+#include "penstock/protocols/http/short_text.h"
 
 namespace penstock {
 
@@ -61,18 +63,17 @@ struct FieldLine {
 // Each moves behind what it has taken. False: give up.
 bool take_request_line(Cursor& cursor, std::size_t target_limit, RequestLine* line);
 bool take_method(Cursor& cursor, Method* method);
-bool take_target(Cursor& cursor, std::size_t limit, std::string_view* target);
+bool take_target(Cursor& cursor, std::size_t limit, RequestLine* line);
 bool take_version(Cursor& cursor, RequestLine* line);
 bool take_line_end(Cursor& cursor);
 bool take_field(Cursor& cursor, FieldLine* line);
 
 void trim(const char** begin, const char** end);
 bool is_plain_length(std::string_view value);
-bool is_white(char c);
 
 }  // namespace
 
-std::size_t PlainHead::read(std::string_view bytes, PlainHeadLimits limits, Request& request, RequestLine* line) {
+std::size_t PlainHead::try_read(std::string_view bytes, PlainHeadLimits limits, Request& request, RequestLine* line) {
     Cursor cursor{bytes.data(), bytes.data() + bytes.size()};
     if (bytes.size() < kLeastHeadBytes || !take_request_line(cursor, limits.target_bytes, line)) {
         return 0;
@@ -98,12 +99,12 @@ std::size_t PlainHead::read(std::string_view bytes, PlainHeadLimits limits, Requ
 namespace {
 
 bool take_request_line(Cursor& cursor, std::size_t target_limit, RequestLine* line) {
-    return take_method(cursor, &line->method) && take_target(cursor, target_limit, &line->target) &&
+    return take_method(cursor, &line->method) && take_target(cursor, target_limit, line) &&
            take_version(cursor, line) && take_line_end(cursor);
 }
 
 bool take_method(Cursor& cursor, Method* method) {
-    const auto word = word_at<std::uint64_t>(cursor.at);
+    const auto word = load_word<std::uint64_t>(cursor.at);
     for (const MethodWord& known : kMethods) {
         if ((word & known.mask) == known.text) {
             *method = known.method;
@@ -114,18 +115,20 @@ bool take_method(Cursor& cursor, Method* method) {
     return false;
 }
 
-bool take_target(Cursor& cursor, std::size_t limit, std::string_view* target) {
+bool take_target(Cursor& cursor, std::size_t limit, RequestLine* line) {
     const char* const begin = cursor.at;
-    cursor.at = find_part_end<HeadPart::target>(begin, cursor.end);
-    *target = {begin, cursor.at};
-    return *begin == '/' && target->size() <= limit;
+    bool has_special = false;
+    cursor.at = find_target_end(begin, cursor.end, &has_special);
+    line->target = {begin, cursor.at};
+    line->is_plain_path = !has_special;
+    return *begin == '/' && line->target.size() <= limit;
 }
 
 bool take_version(Cursor& cursor, RequestLine* line) {
     if (!cursor.has(1 + kVersionBytes) || *cursor.at != ' ') {
         return false;
     }
-    const auto version = word_at<std::uint64_t>(cursor.at + 1);
+    const auto version = load_word<std::uint64_t>(cursor.at + 1);
     line->major_version = 1;
     line->minor_version = version == word_of("HTTP/1.1") ? 1 : 0;
     cursor.at += 1 + kVersionBytes;
@@ -133,7 +136,7 @@ bool take_version(Cursor& cursor, RequestLine* line) {
 }
 
 bool take_line_end(Cursor& cursor) {
-    if (!cursor.has(2) || word_at<std::uint16_t>(cursor.at) != kLineEnd) {
+    if (!cursor.has(2) || load_word<std::uint16_t>(cursor.at) != kLineEnd) {
         return false;
     }
     cursor.at += 2;
@@ -142,7 +145,7 @@ bool take_line_end(Cursor& cursor) {
 
 bool take_field(Cursor& cursor, FieldLine* line) {
     const char* const name = cursor.at;
-    const char* const name_end = find_part_end<HeadPart::name>(name, cursor.end);
+    const char* const name_end = find_part_end<characters::Name>(name, cursor.end);
     if (name_end == name || name_end > cursor.end - 2 || *name_end != ':') {
         return false;
     }
@@ -150,9 +153,10 @@ bool take_field(Cursor& cursor, FieldLine* line) {
     if (*value == ' ') {
         ++value;  // nearly everybody's one space
     }
-    const char* value_end = find_part_end<HeadPart::value>(value, cursor.end);
+    const char* value_end = find_part_end<characters::Text>(value, cursor.end);
     cursor.at = value_end;
-    if (value < value_end && (is_white(*value) || is_white(value_end[-1]))) {
+    const auto is_low = [](char c) { return static_cast<unsigned char>(c) <= ' '; };  // of a value's bytes: is white
+    if (value < value_end && (is_low(*value) || is_low(value_end[-1]))) {
         trim(&value, &value_end);
     }
     line->name = {name, name_end};
@@ -161,10 +165,10 @@ bool take_field(Cursor& cursor, FieldLine* line) {
 }
 
 void trim(const char** begin, const char** end) {
-    while (*begin < *end && is_white(**begin)) {
+    while (*begin < *end && characters::is_white(**begin)) {
         ++*begin;
     }
-    while (*begin < *end && is_white((*end)[-1])) {
+    while (*begin < *end && characters::is_white((*end)[-1])) {
         --*end;
     }
 }
@@ -173,9 +177,6 @@ bool is_plain_length(std::string_view value) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     return !value.empty() && value.size() <= kLengthDigits && std::all_of(value.begin(), value.end(), is_digit);
 }
-
-// Of the bytes that a value may have.
-bool is_white(char c) { return static_cast<unsigned char>(c) <= ' '; }
 
 }  // namespace
 

@@ -1,8 +1,8 @@
 // Internal.
-// Reads plain heads: those of nearly all requests, with nothing unusual about them. It takes nothing that llhttp and the
-// checks around it (http1_parser.h) would not take as well and in the same way. On anything else, whether wrong, rare
-// or not all there yet, it gives up: llhttp then begins at the first byte and alone decides. So it refuses no request,
-// and doing without it would cost time and nothing else.
+// Reads plain heads: those of nearly all requests, with nothing unusual about them. It takes nothing that llhttp and
+// the checks around it (http1_parser.h) would not take as well and in the same way. On anything else, whether wrong,
+// rare or not all there yet, it gives up: llhttp then begins at the first byte and alone decides. So it refuses no
+// request, and doing without it would cost time and nothing else.
 //
 // A plain head is
 //
@@ -29,6 +29,7 @@ namespace penstock {
 
 struct RequestLine {
     std::string_view target;
+    bool is_plain_path = false;  // is_plain_path(target) is known to hold
     Method method;
     std::uint8_t major_version;
     std::uint8_t minor_version;
@@ -43,10 +44,10 @@ class PlainHead {
 public:
     PlainHead() = delete;
 
-    // `bytes` begin where the head does and may go on behind it. The size of the head, its empty line included, or 0: it
-    // gave up, and no field is left in the request.
-    [[nodiscard]] static std::size_t read(std::string_view bytes, PlainHeadLimits limits, Request& request,
-                                          RequestLine* line);
+    // `bytes` begin where the head does and may go on behind it. The size of the head, its empty line included, or 0:
+    // it gave up, and no field is left in the request.
+    [[nodiscard]] static std::size_t try_read(std::string_view bytes, PlainHeadLimits limits, Request& request,
+                                              RequestLine* line);
 };
 
 }  // namespace penstock

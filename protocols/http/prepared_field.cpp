@@ -9,8 +9,8 @@ namespace penstock {
 
 static_assert(kResponseFieldsLimitBytes <= 0xFFFF, "sizes of fields fit 16 bits");
 
-PreparedField::PreparedField(std::string_view name, std::string_view value) 
-    : known_(find_header_name(name)), name_bit_(std::uint64_t{1} << static_cast<unsigned>(known_)) {
+PreparedField::PreparedField(std::string_view name, std::string_view value)
+    : known_(find_header_name(name)), name_bit_(bit_of(known_)) {
     FieldFault fault = find_field_fault(known_, name, value);
     if (fault.reason == nullptr && name.size() + value.size() + 4 > kResponseFieldsLimitBytes) {
         fault = {"it is larger than kResponseFieldsLimitBytes:", name};

@@ -1,6 +1,6 @@
 // Public.
-// A field that many responses have, made and checked once: `response.header(field)` then neither checks nor copies it. It must
-// stay as long as any response that has been given it, so it is static, or a member of what handlers capture.
+// A field that many responses have, made and checked once: `response.header(field)` then only copies it, and
+// `response.header_static(field)` not even that, of one that lives as long as the server.
 // Constant; any thread, several at once.
 #pragma once
 
@@ -18,7 +18,7 @@ public:
     // no token, a value with a line break or another control character, Content-Length, Transfer-Encoding, Date, of
     // Connection anything but "close", and what is larger than a response's fields may be.
     PreparedField(std::string_view name, std::string_view value);
-    // Responses point to its text.
+    // Responses may point to its text.
     PreparedField(const PreparedField&) = delete;
     PreparedField& operator=(const PreparedField&) = delete;
 

@@ -135,7 +135,6 @@ private:
     // `lines`: so many checked lines, each with its CRLF, then an empty one; they live in the arena. False likewise.
     [[nodiscard]] bool set_trailers(std::string_view lines, std::size_t count);
     static_assert(kKnownHeaders <= 64);
-    static constexpr std::uint64_t bit_of(HeaderName name) { return std::uint64_t{1} << static_cast<unsigned>(name); }
     [[nodiscard]] bool has(HeaderName name) const { return (seen_known_ & bit_of(name)) != 0; }
     [[nodiscard]] bool has_any(std::initializer_list<HeaderName> names) const {
         std::uint64_t bits = 0;

@@ -23,29 +23,8 @@ namespace {
     return kType;
 }
 
-[[nodiscard]] std::size_t line_bytes_of(std::string_view name, std::string_view value) { return name.size() + value.size() + 4; }
-
-// With a copy behind it, where there is room for both.
-template <class Field>
-[[nodiscard, gnu::always_inline]] inline Field* make_field(void* memory, HeaderName known, std::string_view name,
-                                                           std::string_view value) {
-    char* const line = static_cast<char*>(memory) + sizeof(Field);
-    char* const end = copy_text(copy_literal(copy_text(line, name), ": "), value);
-    copy_literal(end, "\r\n");
-    return ::new (memory) Field{nullptr, line, static_cast<std::uint16_t>(line_bytes_of(name, value)),
-                                static_cast<std::uint16_t>(name.size()), known};
-}
-
-template <class Field>
-[[nodiscard, gnu::always_inline]] inline Field* make_field(void* memory, HeaderName known, std::string_view line,
-                                                           std::uint16_t name_size, bool copies) {
-    const char* own_line = line.data();
-    if (copies) {
-        char* const copy = static_cast<char*>(memory) + sizeof(Field);
-        copy_text(copy, line);
-        own_line = copy;
-    }
-    return ::new (memory) Field{nullptr, own_line, static_cast<std::uint16_t>(line.size()), name_size, known};
+[[nodiscard]] std::size_t line_bytes_of(std::string_view name, std::string_view value) {
+    return name.size() + value.size() + 4;
 }
 
 }  // namespace
@@ -64,17 +43,19 @@ Response& Response::header(std::string_view name, std::string_view value) {
     return put_field(find_header_name(name), name, value, true);
 }
 
-Response& Response::header(HeaderName name, std::string_view value) { return put_field(name, header_name(name), value, true); }
+Response& Response::header(HeaderName name, std::string_view value) {
+    return put_field(name, header_name(name), value, true);
+}
 
-Response& Response::header(const PreparedField& field) { return put_field(field, true, false); }
+Response& Response::header(const PreparedField& field) { return put_field(field, true, true); }
 
-Response& Response::copy_header(const PreparedField& field) { return put_field(field, true, true); }
+Response& Response::header_static(const PreparedField& field) { return put_field(field, true, false); }
 
 Response& Response::add_header(std::string_view name, std::string_view value) {
     return put_field(find_header_name(name), name, value, false);
 }
 
-Response& Response::add_header(const PreparedField& field) { return put_field(field, false, false); }
+Response& Response::add_header(const PreparedField& field) { return put_field(field, false, true); }
 
 std::string_view Response::header(std::string_view name) const {
     if (const HeaderName known = find_header_name(name); known != HeaderName::unknown) {
@@ -100,60 +81,34 @@ std::string_view Response::header(HeaderName name) const {
     return {};
 }
 
-// What holds for most: nothing is wrong with it, and there is memory right here. All else is left to put_field_slowly, from the
-// start.
-[[gnu::always_inline]] inline Response& Response::put_field(HeaderName known, std::string_view name, std::string_view value,
-                                                           bool replaces) {
+inline Response& Response::put_field(HeaderName known, std::string_view name, std::string_view value, bool replaces) {
     if ((kFieldsOfServer & bit_of(known)) != 0 || (known == HeaderName::unknown && !is_token(name)) ||
         !characters::is_field_text(value)) [[unlikely]] {
-        return put_field_slowly(known, name, value, replaces);
+        take_special_field(known, name, value);
+        return *this;
     }
     if (replaces) {
         remove(known, name);
     }
     const std::size_t bytes = line_bytes_of(name, value);
-    void* const memory = field_memory_here(bytes, bytes);
-    if (memory == nullptr) [[unlikely]] {
-        return put_field_slowly(known, name, value, replaces);
+    if (void* const memory = field_memory(name, bytes, bytes)) [[likely]] {
+        append(make_field(memory, known, name, value));
     }
-    append(make_field<Field>(memory, known, name, value));
     return *this;
 }
 
-[[gnu::noinline]] Response& Response::put_field_slowly(HeaderName known, std::string_view name, std::string_view value,
-                                                       bool replaces) {
+// Not inlined, so that what is usual has nothing saved for it.
+[[gnu::noinline]] void Response::take_special_field(HeaderName known, std::string_view name, std::string_view value) {
     if (const FieldFault fault = find_field_fault(known, name, value); fault.reason != nullptr) {
         fail(fault.reason, fault.about);
-        return *this;
+    } else {
+        close_ = true;  // "Connection: close" is all that remains
     }
-    if (known == HeaderName::connection) {
-        close_ = true;
-        return *this;
-    }
-    if (replaces) {
-        remove(known, name);
-    }
-    const std::size_t bytes = line_bytes_of(name, value);
-    if (void* const memory = field_memory(name, bytes, bytes)) {
-        append(make_field<Field>(memory, known, name, value));
-    }
-    return *this;
 }
 
-// Likewise, where it is the first of its name; it has been checked already.
-[[gnu::always_inline]] inline Response& Response::put_field(const PreparedField& field, bool replaces, bool copies) {
-    const std::size_t bytes = field.line_.size();
-    const bool is_plain = (names_set_ & field.name_bit_) == 0 && field.known_ != HeaderName::connection;
-    void* const memory = is_plain ? field_memory_here(bytes, copies ? bytes : 0) : nullptr;
-    if (memory == nullptr) [[unlikely]] {
-        return put_field_slowly(field, replaces, copies);
-    }
-    append(make_field<Field>(memory, field.known_, field.line_, field.name_size_, copies));
-    return *this;
-}
-
-[[gnu::noinline]] Response& Response::put_field_slowly(const PreparedField& field, bool replaces, bool copies) {
-    if (field.known_ == HeaderName::connection) {
+// It has been checked already.
+inline Response& Response::put_field(const PreparedField& field, bool replaces, bool copies) {
+    if (field.known_ == HeaderName::connection) [[unlikely]] {
         close_ = true;
         return *this;
     }
@@ -161,8 +116,8 @@ std::string_view Response::header(HeaderName name) const {
         remove(field.known_, field.name());
     }
     const std::size_t bytes = field.line_.size();
-    if (void* const memory = field_memory(field.name(), bytes, copies ? bytes : 0)) {
-        append(make_field<Field>(memory, field.known_, field.line_, field.name_size_, copies));
+    if (void* const memory = field_memory(field.name(), bytes, copies ? bytes : 0)) [[likely]] {
+        append(make_field(memory, field, copies));
     }
     return *this;
 }
@@ -170,7 +125,28 @@ std::string_view Response::header(HeaderName name) const {
 Response::Field* Response::make_trailer(HeaderName known, std::string_view name, std::string_view value) {
     const std::size_t bytes = line_bytes_of(name, value);
     void* const memory = field_memory(name, bytes, bytes);
-    return memory != nullptr ? make_field<Field>(memory, known, name, value) : nullptr;
+    return memory != nullptr ? make_field(memory, known, name, value) : nullptr;
+}
+
+inline Response::Field* Response::make_field(void* memory, HeaderName known, std::string_view name,
+                                             std::string_view value) {
+    char* const line = static_cast<char*>(memory) + sizeof(Field);
+    char* const end = copy_text(copy_literal(copy_text(line, name), ": "), value);
+    copy_literal(end, "\r\n");
+    return ::new (memory) Field{nullptr, line, static_cast<std::uint16_t>(line_bytes_of(name, value)),
+                                static_cast<std::uint16_t>(name.size()), known};
+}
+
+inline Response::Field* Response::make_field(void* memory, const PreparedField& field, bool copies) {
+    const std::string_view line = field.line_;
+    const char* own_line = line.data();
+    if (copies) {
+        char* const copy = static_cast<char*>(memory) + sizeof(Field);
+        copy_text(copy, line);
+        own_line = copy;
+    }
+    return ::new (memory)
+        Field{nullptr, own_line, static_cast<std::uint16_t>(line.size()), field.name_size_, field.known_};
 }
 
 inline void Response::append(Field* field) {
@@ -179,30 +155,23 @@ inline void Response::append(Field* field) {
     end_ = &field->next;
 }
 
-// For a field that takes `line_bytes` of the head, with so many `own_bytes` behind it.
-[[gnu::always_inline]] inline void* Response::field_memory_here(std::size_t line_bytes, std::size_t own_bytes) {
+inline void* Response::field_memory(std::string_view name, std::size_t line_bytes, std::size_t own_bytes) {
     const std::size_t bytes = field_bytes_ + line_bytes;
-    if (bytes > kResponseFieldsLimitBytes) [[unlikely]] {
+    void* const memory = bytes <= kResponseFieldsLimitBytes
+                             ? exchange_.arena().try_allocate(sizeof(Field) + own_bytes, alignof(Field))
+                             : nullptr;
+    if (memory == nullptr) [[unlikely]] {
+        fail_for_memory(name, bytes);
         return nullptr;
     }
-    void* const memory = exchange_.arena().try_allocate_here(sizeof(Field) + own_bytes, alignof(Field));
-    field_bytes_ = memory != nullptr ? static_cast<std::uint32_t>(bytes) : field_bytes_;
+    field_bytes_ = static_cast<std::uint32_t>(bytes);
     return memory;
 }
 
-// Where there is none the response has failed.
-void* Response::field_memory(std::string_view name, std::size_t line_bytes, std::size_t own_bytes) {
-    if (field_bytes_ + line_bytes > kResponseFieldsLimitBytes) {
-        fail("the response's fields are larger than kResponseFieldsLimitBytes with", name);
-        return nullptr;
-    }
-    void* const memory = exchange_.arena().try_allocate(sizeof(Field) + own_bytes, alignof(Field));
-    if (memory == nullptr) {
-        fail("there is no memory for the field", name);
-        return nullptr;
-    }
-    field_bytes_ += static_cast<std::uint32_t>(line_bytes);
-    return memory;
+[[gnu::noinline]] void Response::fail_for_memory(std::string_view name, std::size_t bytes) {
+    fail(bytes > kResponseFieldsLimitBytes ? "the response's fields are larger than kResponseFieldsLimitBytes with"
+                                           : "there is no memory for the field",
+         name);
 }
 
 // Looks for it only where one may be.
@@ -224,6 +193,9 @@ void Response::remove_all(HeaderName known, std::string_view name) {
             end_ = &field->next;
         }
     }
+    if (known != HeaderName::unknown) {
+        names_set_ &= ~bit_of(known);
+    }
 }
 
 void Response::fail(const char* reason, std::string_view about) {
@@ -232,7 +204,7 @@ void Response::fail(const char* reason, std::string_view about) {
 }
 
 void Response::clear() {
-    first_ = nullptr;
+    first_ = first_trailer_ = nullptr;
     end_ = &first_;
     field_bytes_ = 0;
     names_set_ = 0;
@@ -241,7 +213,7 @@ void Response::clear() {
 }
 
 void Response::send(std::string_view body) {
-    if (!send_at_once(body)) [[unlikely]] {
+    if (!try_send_at_once(body)) [[unlikely]] {
         deliver_copied(body);
     }
 }
@@ -254,7 +226,7 @@ void Response::send(std::string_view body) {
 void Response::send(std::string&& body) { deliver({.kind = ResponseBody::Kind::owned, .owned = &body}); }
 
 void Response::send_static(std::string_view body) {
-    if (!send_at_once(body)) {
+    if (!try_send_at_once(body)) {
         deliver_fixed(body);
     }
 }
@@ -264,9 +236,9 @@ void Response::send_static(std::string_view body) {
 }
 
 // What most responses are, without a look at all that others may be. False, with nothing done, for those.
-inline bool Response::send_at_once(std::string_view body) {
-    if (answered_ || failed_ || encoding_ != nullptr || exchange_.has_hooks() || !exchange_.http().send_at_once(exchange_, body))
-        [[unlikely]] {
+inline bool Response::try_send_at_once(std::string_view body) {
+    if (answered_ || failed_ || encoding_ != nullptr || exchange_.has_hooks() ||
+        !exchange_.http().try_send_at_once(exchange_, body)) [[unlikely]] {
         return false;
     }
     answered_ = true;
@@ -284,12 +256,12 @@ void Response::send_kept_file(int fd, std::uint64_t offset, std::uint64_t size, 
 }
 
 void Response::json(std::string_view body) {
-    header(json_type());
+    header_static(json_type());
     send(body);
 }
 
 void Response::json(std::string&& body) {
-    header(json_type());
+    header_static(json_type());
     send(std::move(body));
 }
 

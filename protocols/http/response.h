@@ -1,7 +1,7 @@
 // Public.
-// The response that a handler makes: status and fields first, then one of the `send` calls, which hands it over. Belongs to
-// the reactor's thread that calls the handler. What is wrong in it (a field with a line break, a second answer) never
-// leaves: it is logged with the route, and the client gets 500 if nothing else was sent.
+// The response that a handler makes: status and fields first, then one of the `send` calls, which hands it over.
+// Belongs to the reactor's thread that calls the handler. What is wrong in it (a field with a line break, a second
+// answer) never leaves: it is logged with the route, and the client gets 500 if nothing else was sent.
 #pragma once
 
 #include <coroutine>
@@ -46,16 +46,14 @@ public:
     Response& header(std::string_view name, std::string_view value);
     // The same without a look at the name. `unknown` is a mistake.
     Response& header(HeaderName name, std::string_view value);
-    // The same of a field that has been checked already. Does not copy: it must live until the exchange has ended, its `done` hooks
-    // included.
+    // The same of a field that has been checked already.
     Response& header(const PreparedField& field);
-    Response& header(const PreparedField&& field) = delete;
-    // Copies, for one that may go earlier.
-    Response& copy_header(const PreparedField& field);
+    // Not even copied: it must live as long as the server.
+    Response& header_static(const PreparedField& field);
+    Response& header_static(const PreparedField&& field) = delete;
     // Adds one more of that name (Set-Cookie, Vary, …).
     Response& add_header(std::string_view name, std::string_view value);
     Response& add_header(const PreparedField& field);
-    Response& add_header(const PreparedField&& field) = delete;
     // The value set so far, or a null view.
     [[nodiscard]] std::string_view header(std::string_view name) const;
     [[nodiscard]] std::string_view header(HeaderName name) const;
@@ -65,8 +63,8 @@ public:
     void send(const char* body) { send(body != nullptr ? std::string_view(body) : std::string_view()); }
     void send(std::string&& body);     // takes over: no copy when it is large
     void send_static(std::string_view body);  // not copied: must live as long as the server
-    // Not copied either: they must live until `release(owner)` is called, once, on this thread: when they have left, or do not
-    // leave. It must not touch the response.
+    // Not copied either: they must live until `release(owner)` is called, once, on this thread: when they have left,
+    // or do not leave. It must not touch the response.
     void send_kept(std::string_view body, void* owner, void (*release)(void*));
     // The same with Content-Type application/json; the text must be JSON already.
     void json(std::string_view body);
@@ -86,14 +84,14 @@ public:
 
     // ---- In a plain handler: an answer that comes later ----
 
-    // The answer may be given after the handler has returned, by whoever holds what this gives. Until then nothing more is read
-    // from the client, and what the request holds stays leased: for ever, if it never comes, unless request_timeout_ms bounds
-    // it.
+    // The answer may be given after the handler has returned, by whoever holds what this gives. Until then nothing
+    // more is read from the client, and what the request holds stays leased: for ever, if it never comes, unless
+    // request_timeout_ms bounds it.
     [[nodiscard]] DeferredResponse defer();
-    // Called once when the exchange ends although the response is not complete: a limit was reached, the server ends, the
-    // handler threw, or the client has left, which is seen when it resets the connection or does not take what is written. One
-    // that has only finished sending is still answered. The request may still be looked at; the response is dead. Replaces the former one.
-    // Coroutines need none: they are destroyed.
+    // Called once when the exchange ends although the response is not complete: a limit was reached, the server ends,
+    // the handler threw, or the client has left, which is seen when it resets the connection or does not take what is
+    // written. One that has only finished sending is still answered. The request may still be looked at; the response
+    // is dead. Replaces the former one. Coroutines need none: they are destroyed.
     void on_abort(std::function<void()> function);
 
     // ---- A body written piece by piece ----
@@ -101,21 +99,25 @@ public:
     // What all calls of `write` will bring together. Without it the length is not announced: the body is chunked for
     // HTTP/1.1 and ends with the connection for HTTP/1.0.
     Response& content_length(std::uint64_t bytes);
-    // In a coroutine: `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the output as there is room for
-    // them, which must live until it returns; waits while the client does not take what was written before. When the
-    // client leaves, or takes no body (HEAD, 204, 304), the coroutine is destroyed where it waits.
+    // In a coroutine: `co_await response.write(bytes)` sends the head with its first call. Copies `bytes` into the
+    // output as there is room for them, which must live until it returns; waits while the client does not take what
+    // was written before. When the client leaves, or takes no body (HEAD, 204, 304), the coroutine is destroyed where
+    // it waits.
     [[nodiscard]] ResponseWrite write(std::string_view bytes);
-    // The same in a plain handler: calls the function once when all of `bytes` is in the output and there is room for more,
-    // never from within this call. What there is room for is copied now; `bytes` must live until the call of `on_written`,
-    // which may be empty. One write at a time: another throws std::logic_error. It is dropped when the client leaves or takes
-    // no body. A body that nobody goes on to write, and that is not deferred, is ended.
+    // The same in a plain handler: calls the function once when all of `bytes` is in the output and there is room for
+    // more, never from within this call. What there is room for is copied now; `bytes` must live until the call of
+    // `on_written`, which may be empty. One write at a time: another throws std::logic_error. It is dropped when the
+    // client leaves or takes no body. A body that nobody goes on to write, and that is not deferred, is ended.
     void write(std::string_view bytes, std::function<void()> on_written);
-    void write(const char* bytes, std::function<void()> on_written) { write(std::string_view(bytes), std::move(on_written)); }
+    void write(const char* bytes, std::function<void()> on_written) {
+        write(std::string_view(bytes), std::move(on_written));
+    }
     void write(std::string&& bytes, std::function<void()> on_written);  // keeps what there is no room for yet
     // A field behind a chunked body (RFC 9110 §6.5), in the order of the calls; dropped where the body is not chunked.
     Response& trailer(std::string_view name, std::string_view value);
-    // Ends a body written piece by piece; the end of the handler does it as well. Less than `content_length`, or a write that
-    // still waits, is a mistake: the connection is closed, so that the client learns that something is missing.
+    // Ends a body written piece by piece; the end of the handler does it as well. Less than `content_length`, or a
+    // write that still waits, is a mistake: the connection is closed, so that the client learns that something is
+    // missing.
     void end();
 
     // Whether one of the calls above has been made.
@@ -138,6 +140,7 @@ private:
     friend class Http1;
     friend class ResponseEncoding;
     friend class ResponseHeadWriter;
+    friend struct ResponseTest;
 
     // As it leaves: "Name: value\r\n", in the arena behind this or where a PreparedField has it.
     struct Field {
@@ -152,17 +155,15 @@ private:
     };
 
     explicit Response(Exchange& exchange) : end_(&first_), exchange_(exchange) {}
-    [[nodiscard]] static std::uint64_t bit_of(HeaderName name) { return std::uint64_t{1} << static_cast<unsigned>(name); }
     // Puts a field in place of others of its name, or behind them.
     Response& put_field(HeaderName known, std::string_view name, std::string_view value, bool replaces);
     Response& put_field(const PreparedField& field, bool replaces, bool copies);
-    // The same where more than memory for it may have to be seen to.
-    Response& put_field_slowly(HeaderName known, std::string_view name, std::string_view value, bool replaces);
-    Response& put_field_slowly(const PreparedField& field, bool replaces, bool copies);
+    // One that is wrong, or not for a program to set.
+    void take_special_field(HeaderName known, std::string_view name, std::string_view value);
     enum class Stream : std::uint8_t { none, open, ended, cut };
 
     friend class ResponseWrite;
-    [[nodiscard]] bool send_at_once(std::string_view body);
+    [[nodiscard]] bool try_send_at_once(std::string_view body);
     void deliver_copied(std::string_view body);
     void deliver_fixed(std::string_view body);
     void deliver(const ResponseBody& body);
@@ -181,8 +182,14 @@ private:
     [[nodiscard]] bool takes_more() const;
     // Copies what the output has room for and returns the rest.
     [[nodiscard]] std::string_view write_some(std::string_view bytes);
-    [[nodiscard]] void* field_memory_here(std::size_t line_bytes, std::size_t own_bytes);
+    // For a field that takes `line_bytes` of the head, with so many `own_bytes` behind it. Where there is none the
+    // response has failed.
     [[nodiscard]] void* field_memory(std::string_view name, std::size_t line_bytes, std::size_t own_bytes);
+    void fail_for_memory(std::string_view name, std::size_t bytes);
+    // In memory that has room for a copy of the line behind it.
+    [[nodiscard]] static Field* make_field(void* memory, HeaderName known, std::string_view name,
+                                           std::string_view value);
+    [[nodiscard]] static Field* make_field(void* memory, const PreparedField& field, bool copies);
     [[nodiscard]] Field* make_trailer(HeaderName known, std::string_view name, std::string_view value);
     void append(Field* field);
     void remove(std::string_view name);
@@ -204,8 +211,8 @@ private:
     Field* first_trailer_ = nullptr;
     ResponseEncoding* encoding_ = nullptr;  // in the arena; none where no middleware wants one
     std::uint64_t body_bytes_ = 0;
-    std::uint64_t names_set_ = 0;    // bits of HeaderName, also of fields that were removed again
-    std::uint32_t field_bytes_ = 0;  // of all lines
+    std::uint64_t names_set_ = 0;    // bits of HeaderName; that of `unknown` also when all such were removed again
+    std::uint32_t field_bytes_ = 0;  // of all lines, those of trailers included
     bool status_set_ = false;
     bool answered_ = false;
     bool failed_ = false;

@@ -1,7 +1,9 @@
 #include "penstock/protocols/http/response_head.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/connection.h"
@@ -19,6 +21,10 @@ public:
     ResponseHeadWriter(const Response& response, const ResponseFraming& framing)
         : response_(response), framing_(framing) {}
 
+    // Of what is no field of the program's: the longest status line, Date, the longest Content-Length, Content-Type and
+    // Connection fields, and the empty line.
+    static constexpr std::size_t kFixedBytes = 192;
+
     // No less than `write` needs.
     [[nodiscard]] std::size_t size_bound() const {
         return kFixedBytes + response_.field_bytes_;
@@ -34,13 +40,29 @@ private:
     [[nodiscard]] char* put_beginning(char* out) const;
     [[nodiscard]] char* put_body_fields(char* out) const;
     [[nodiscard]] char* put_end(char* out) const;
-    // The longest status line, Date, the longest Content-Length, Content-Type and Connection fields, and the empty line.
-    static constexpr std::size_t kFixedBytes = 192;
-
     const Response& response_;
     const ResponseFraming& framing_;
 };
 
+namespace {
+
+constexpr char kTextType[] = "Content-Type: text/plain; charset=utf-8\r\n";
+constexpr char kLengthName[] = "Content-Length: ";
+constexpr char kChunked[] = "Transfer-Encoding: chunked\r\n";
+constexpr char kClose[] = "Connection: close\r\n";
+constexpr char kKeepAlive[] = "Connection: keep-alive\r\n";
+constexpr char kLineEnd[] = "\r\n";
+constexpr std::size_t kDateFieldBytes = sizeof("Date: \r\n") - 1 + kHttpDateBytes;
+constexpr std::size_t bytes_of(std::string_view literal) { return literal.size(); }
+constexpr std::size_t kNumberBytes = std::numeric_limits<std::uint64_t>::digits10 + 1;
+
+}  // namespace
+
+static_assert(ResponseHeadWriter::kFixedBytes >=
+                  kLongestStatusLineBytes + kDateFieldBytes + bytes_of(kTextType) +
+                      std::max(bytes_of(kLengthName) + kNumberBytes + bytes_of(kLineEnd), bytes_of(kChunked)) +
+                      std::max(bytes_of(kClose), bytes_of(kKeepAlive)) + bytes_of(kLineEnd),
+              "a head's own lines are longer than kFixedBytes");
 static_assert(kResponseFieldsLimitBytes + 512 <= OutputQueue::kMaxReserveBytes, "a response's head fits one reserve");
 
 namespace {
@@ -154,26 +176,14 @@ bool write_response(OutputQueue& output, BlockPool& blocks, const Response& resp
     return true;
 }
 
-namespace {
-
-// One whose fields and body do not fit a block together.
-[[gnu::noinline]] bool write_apart(Connection& connection, const Response& response, std::string_view body) {
-    Reactor& reactor = connection.reactor();
-    const ResponseFraming framing{.date_field = reactor.date_field(), .length = body.size()};
-    return write_response(connection.output(), reactor.blocks(), response, framing,
-                          {.kind = ResponseBody::Kind::copied, .bytes = body});
-}
-
-}  // namespace
-
-bool write_small_response(Connection& connection, const Response& response, std::string_view body) {
+bool try_write_small_response(Connection& connection, const Response& response, std::string_view body) {
     Reactor& reactor = connection.reactor();
     OutputQueue& output = connection.output();
     const ResponseFraming framing{.date_field = reactor.date_field(), .length = body.size()};
     const ResponseHeadWriter writer(response, framing);
     const std::size_t bound = writer.size_bound() + body.size();
     if (bound > OutputQueue::kMaxReserveBytes) [[unlikely]] {
-        return write_apart(connection, response, body);
+        return false;
     }
     const std::span<char> room = output.try_reserve(reactor.blocks(), bound);
     if (room.empty()) [[unlikely]] {
@@ -200,6 +210,8 @@ bool ResponseHeadWriter::write_last_chunk(OutputQueue& output, BlockPool& blocks
     return true;
 }
 
+// Those of these that are forced are called at two places, in the general writing of a head and in that of small
+// responses, and a compiler would rather keep them apart: that costs each answer fifty instructions of a hundred.
 [[gnu::always_inline]] inline char* ResponseHeadWriter::put_fields(char* out, const Response::Field* field) {
     for (; field != nullptr; field = field->next) {
         out = copy_text(out, {field->line, field->line_size});
@@ -215,12 +227,11 @@ namespace {
 
 // Of a size that is known when this is compiled, as the reactor has it.
 [[nodiscard]] inline char* put_date(char* out, std::string_view field) {
-    constexpr std::size_t kFieldBytes = sizeof("Date: \r\n") - 1 + kHttpDateBytes;
-    if (field.size() != kFieldBytes) [[unlikely]] {
+    if (field.size() != kDateFieldBytes) [[unlikely]] {
         return copy_text(out, field);
     }
-    std::memcpy(out, field.data(), kFieldBytes);
-    return out + kFieldBytes;
+    std::memcpy(out, field.data(), kDateFieldBytes);
+    return out + kDateFieldBytes;
 }
 
 // Most lengths have few digits.
@@ -234,7 +245,7 @@ namespace {
         out[1] = static_cast<char>('0' + number % 10);
         return out + 2;
     }
-    return std::to_chars(out, out + 20, number).ptr;
+    return std::to_chars(out, out + kNumberBytes, number).ptr;
 }
 
 }  // namespace
@@ -247,23 +258,23 @@ namespace {
 
 [[gnu::always_inline]] inline char* ResponseHeadWriter::put_body_fields(char* out) const {
     if (!response_.has_content_type() && framing_.has_body) {
-        out = copy_literal(out, "Content-Type: text/plain; charset=utf-8\r\n");
+        out = copy_literal(out, kTextType);
     }
     if (framing_.chunked) {
-        out = copy_literal(out, "Transfer-Encoding: chunked\r\n");
+        out = copy_literal(out, kChunked);
     } else if (framing_.has_length) {
-        out = copy_literal(put_number(copy_literal(out, "Content-Length: "), framing_.length), "\r\n");
+        out = copy_literal(put_number(copy_literal(out, kLengthName), framing_.length), kLineEnd);
     }
     return out;
 }
 
-[[gnu::always_inline]] inline char* ResponseHeadWriter::put_end(char* out) const {
+inline char* ResponseHeadWriter::put_end(char* out) const {
     if (!framing_.keep_alive) [[unlikely]] {
-        out = copy_literal(out, "Connection: close\r\n");
+        out = copy_literal(out, kClose);
     } else if (framing_.say_keep_alive) [[unlikely]] {
-        out = copy_literal(out, "Connection: keep-alive\r\n");
+        out = copy_literal(out, kKeepAlive);
     }
-    return copy_literal(out, "\r\n");
+    return copy_literal(out, kLineEnd);
 }
 
 char* ResponseHeadWriter::write(char* out) const {

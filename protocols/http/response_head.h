@@ -35,9 +35,10 @@ struct ResponseFraming {
 // What ends a chunked body: the chunk of no bytes, and the response's trailers (RFC 9112 §7.1.2).
 [[nodiscard]] bool write_last_chunk(OutputQueue& output, BlockPool& blocks, const Response& response);
 
-// All of one that may have a body, with one of kCopyBodyLimitBytes at most, on a connection that goes on and needs not be told.
-// False when there is no block for it; nothing is queued then.
-[[nodiscard]] bool write_small_response(Connection& connection, const Response& response, std::string_view body);
+// All of one that may have a body, with one of kCopyBodyLimitBytes at most, on a connection that goes on and needs
+// not be told. False when it is too large for one block together with its head, or there is no block for it: nothing
+// is queued then.
+[[nodiscard]] bool try_write_small_response(Connection& connection, const Response& response, std::string_view body);
 
 // Takes over body.file. False when there is no block for it: the output may then hold a part, and the connection must
 // be closed.

@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <bit>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "penstock/protocols/http/route_table_data.h"
 #include "penstock/protocols/http/short_text.h"
+#include "penstock/protocols/http/sixteen_bytes.h"
 
 namespace penstock {
 
@@ -16,7 +13,9 @@ namespace {
 
 // Of a path's bytes, so many are looked through for slashes at once; most paths have no more.
 constexpr std::size_t kMapped = 64;
-// How many starts of patterns a path is compared with before the walk begins at the root.
+// How many starts of patterns a path is compared with before the walk begins at the root. Mostly the first is the one;
+// the second is for a path with one more slash, at which another pattern's start would end. The peer chooses where its
+// slashes stand, so there is an end to it, and the walk finds the rest.
 constexpr int kStartTries = 2;
 
 // A bit for each of the first kMapped bytes.
@@ -50,15 +49,14 @@ private:
     bool visit(const RouteNode* node, std::size_t position, std::size_t count);
     // The same from a segment on, which ends at `end`, where there are several ways; `exact` is one of them or kNone.
     // Calls `visit`, by a recursion as deep as the patterns (kMaxRouteSegments).
-    [[gnu::noinline]] bool try_all(const RouteNode& node, std::uint32_t exact, std::size_t begin, std::size_t end,
-                                   std::size_t count);
+    bool try_all(const RouteNode& node, std::uint32_t exact, std::size_t begin, std::size_t end, std::size_t count);
     // Whether the endpoint, kNone included, answers the method; `count` parameter values have been set.
     bool take(std::uint32_t endpoint, std::size_t count);
     // Of a node that has some.
-    [[gnu::noinline, nodiscard]] std::uint32_t exact_child(const RouteNode& node, std::string_view segment) const;
+    [[nodiscard]] std::uint32_t exact_child(const RouteNode& node, std::string_view segment) const;
     // The next slash, or the path's end.
     [[nodiscard]] std::size_t segment_end(std::size_t begin) const;
-    [[gnu::noinline, nodiscard]] std::size_t far_segment_end(std::size_t begin) const;
+    [[nodiscard]] std::size_t far_segment_end(std::size_t begin) const;
     static void set_value(RouteMatch& result, std::size_t number, std::size_t begin, std::size_t end) {
         result.pieces_[number] = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end - begin)};
     }
@@ -239,48 +237,22 @@ std::size_t RouteSearch::far_segment_end(std::size_t begin) const {
 
 namespace {
 
-#if defined(__SSE2__)
-
-// Sixteen bytes at a time. The last ones overlap those in front of them rather than reach behind the path.
 std::uint64_t first_slashes(std::string_view path) {
-    constexpr std::size_t kStep = sizeof(__m128i);
-    const auto found = [](__m128i bytes) {
-        return std::uint64_t{static_cast<unsigned>(_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('/'))))};
-    };
-    const auto load = [](const char* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); };
+    constexpr std::size_t kStep = SixteenBytes::kSize;
+    const auto found = [](SixteenBytes bytes) { return std::uint64_t{bytes.equal('/').places()}; };
     const char* const bytes = path.data();
     const std::size_t size = std::min(path.size(), kMapped);
-    std::uint64_t slashes = 0;
-    if (size >= kStep) {
-        const std::size_t last = size - kStep;
-        for (std::size_t i = 0; i < last; i += kStep) {
-            slashes |= found(load(bytes + i)) << i;
-        }
-        return slashes | found(load(bytes + last)) << last;
+    if (size < kStep) {
+        return found(SixteenBytes::load_short(bytes, size));
     }
-    if (size >= 8) {
-        const std::size_t last = size - 8;
-        const auto first_word = load_word<std::int64_t>(bytes);
-        const std::uint64_t both = found(_mm_set_epi64x(load_word<std::int64_t>(bytes + last), first_word));
-        return (both & 0xFF) | both >> 8 << last;
-    }
-    for (std::size_t i = 0; i < size; ++i) {
-        slashes |= std::uint64_t{bytes[i] == '/'} << i;
+    // The last ones overlap those in front of them rather than reach behind the path.
+    const std::size_t last = size - kStep;
+    std::uint64_t slashes = found(SixteenBytes::load(bytes + last)) << last;
+    for (std::size_t i = 0; i < last; i += kStep) {
+        slashes |= found(SixteenBytes::load(bytes + i)) << i;
     }
     return slashes;
 }
-
-#else
-
-std::uint64_t first_slashes(std::string_view path) {
-    std::uint64_t slashes = 0;
-    for (std::size_t i = 0; i < path.size() && i < kMapped; ++i) {
-        slashes |= std::uint64_t{path[i] == '/'} << i;
-    }
-    return slashes;
-}
-
-#endif
 
 }  // namespace
 }  // namespace penstock

@@ -139,6 +139,13 @@ constexpr StatusLines kStatusLines = [] {
     lines.begin[kStatusCount] = static_cast<std::uint16_t>(end);
     return lines;
 }();
+static_assert([] {
+    std::size_t longest = 0;
+    for (unsigned index = 0; index < kStatusCount; ++index) {
+        longest = std::max<std::size_t>(longest, kStatusLines.begin[index + 1] - kStatusLines.begin[index]);
+    }
+    return longest == kLongestStatusLineBytes;
+}());
 // Holds only if every phrase was placed, and so only if the registry above is ascending.
 static_assert(kStatusLines.begin[kStatusCount] == kStatusLineBytes);
 
@@ -196,14 +203,9 @@ bool equal_ignoring_case(std::string_view left, std::string_view right) {
                       [](char a, char b) { return lower_letter(a) == lower_letter(b); });
 }
 
-// The parser asks for single bytes as well.
-bool is_token(std::string_view text) {
-    return text.size() == 1 ? characters::is_token_character(text.front()) : characters::is_token(text);
-}
+bool is_token(std::string_view text) { return characters::is_token(text); }
 
-bool is_field_text(std::string_view text) {
-    return text.size() == 1 ? characters::is_text_character(text.front()) : characters::is_field_text(text);
-}
+bool is_field_text(std::string_view text) { return characters::is_field_text(text); }
 
 bool list_has_token(std::string_view list, std::string_view token) {
     while (!list.empty()) {

@@ -58,6 +58,10 @@ enum class HeaderName : std::uint8_t {
 };
 inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(HeaderName::count_);
 
+// For sets of them.
+[[nodiscard]] constexpr std::uint64_t bit_of(HeaderName name) { return std::uint64_t{1} << static_cast<unsigned>(name); }
+static_assert(kKnownHeaders <= 64);
+
 // Any letter case. `unknown` when it is none of the above. One table look-up and one comparison.
 [[nodiscard]] HeaderName find_header_name(std::string_view name);
 // It describes a message's frame, its way or its connection, so it means nothing in a trailer (RFC 9110 §6.5.1, which forbids
@@ -70,6 +74,7 @@ inline constexpr std::size_t kKnownHeaders = static_cast<std::size_t>(HeaderName
 // "HTTP/1.1 200 OK\r\n" for 100 … 599; a code without a registered phrase gets an empty one (RFC 9112 §4).
 // The view lives for ever.
 [[nodiscard]] std::string_view status_line(unsigned status);
+inline constexpr std::size_t kLongestStatusLineBytes = 46;
 // "OK"; "" when there is none.
 [[nodiscard]] std::string_view status_phrase(unsigned status);
 

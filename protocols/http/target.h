@@ -1,6 +1,7 @@
 // Internal.
 // The request target (RFC 9112 §3.2) taken apart and its path brought to one form, once: percent-decoded, dot
-// segments resolved. Nothing is decoded twice afterwards. Views point into the target or into the arena.
+// segments resolved. Nothing is decoded twice afterwards. Views point into the target or into the arena. And the Host
+// field that goes with it: what it may be, and a memo of the one that came last, which a reactor's protocol keeps.
 #pragma once
 
 #include <array>
@@ -35,16 +36,16 @@ enum class TargetError : std::uint8_t { none, malformed, no_memory };
 [[nodiscard]] TargetError parse_target(std::string_view target, bool is_connect, bool is_options,
                                        Arena& arena, Target* result);
 
-// Whether the target is a path as it stands, with nothing to refuse, decode, resolve or split off: what parse_target would
-// give as `path`, without a query. Most are.
+// Whether the target is a path as it stands, with nothing to refuse, decode, resolve or split off: what parse_target
+// would give as `path`, without a query. Most are.
 [[nodiscard]] bool is_plain_path(std::string_view target);
 
 // Decodes %XX and, where `plus_is_space`, '+'. Returns `text` itself when there is nothing to decode; a null
 // view (data() == nullptr) on a bad escape or without memory.
 [[nodiscard]] std::string_view percent_decode(std::string_view text, bool plus_is_space, Arena& arena);
 
-// Escapes what RFC 3986 §3.3 does not allow in a path, whose slashes stay. A backslash is such a byte, and browsers would
-// take it for a slash.
+// Escapes what RFC 3986 §3.3 does not allow in a path, whose slashes stay. A backslash is such a byte, and browsers
+// would take it for a slash.
 [[nodiscard]] std::string encode_path(std::string_view path);
 
 // The Host field's value (RFC 9110 §7.2, RFC 3986 §3.2.2): host [":" port], host may be empty. Refuses user
@@ -52,15 +53,15 @@ enum class TargetError : std::uint8_t { none, malformed, no_memory };
 // non-ASCII.
 [[nodiscard]] bool is_valid_host(std::string_view value);
 
-// is_valid_host for one after the other: most requests to a server name it alike, so the value that was found valid last is
-// remembered. Says what is_valid_host says, always. Owned by an Http1.
+// is_valid_host for one after the other: most requests to a server name it alike, so the value that was found valid
+// last is remembered. Says what is_valid_host says, always. Owned by an Http1.
 class HostMemo {
 public:
     // Longer values are checked each time. Room for most names, in a cache line with the length.
     static constexpr std::size_t kLongestBytes = 63;
 
     [[nodiscard]] bool is_valid(std::string_view value) {
-        return (value.size() == size_ && same_bytes(value.data(), bytes_.data(), value.size())) || check(value);
+        return same_text(value, {bytes_.data(), size_}) || check(value);
     }
 
 private:

@@ -7,8 +7,8 @@
 
 namespace penstock {
 
-// As bits, so that those of many bytes can be joined. A plain byte is more than RFC 3986 takes ('"', '<', '|', …), since
-// browsers send some of that unescaped and nothing here could be confused by it.
+// As bits, so that those of many bytes can be joined. A plain byte is more than RFC 3986 takes ('"', '<', '|', …),
+// since browsers send some of that unescaped and nothing here could be confused by it.
 struct TargetBytes {
     static constexpr std::uint8_t kPlain = 0;
     static constexpr std::uint8_t kDot = 1;

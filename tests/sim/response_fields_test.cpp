@@ -1,8 +1,19 @@
 // Fields of responses: set by name, by number and prepared, and what becomes of those that are wrong.
+#include <memory>
 #include <string>
 
 #include "engine_fixture.h"
 #include "penstock/engine/config.h"
+
+namespace penstock {
+
+// What only the server does with a response, at moments of which programs know nothing.
+struct ResponseTest {
+    static void remove(Response& response, std::string_view name) { response.remove(name); }
+    static void clear(Response& response) { response.clear(); }
+};
+
+}  // namespace penstock
 
 namespace penstock::test {
 
@@ -24,14 +35,14 @@ Reply reply_of(const std::string& bytes) {
 TEST_CASE("a prepared field replaces those of its name and is replaced, whatever the letter case") {
     Router router;
     router.get("/over", [](Request&, Response& response) {
-        response.header("X-Word", "zero").add_header("X-Other", "1").header(kFirst).header(kSecond).send("");
+        response.header("X-Word", "zero").add_header("X-Other", "1").header_static(kFirst).header(kSecond).send("");
     });
     router.get("/under", [](Request&, Response& response) { response.header(kFirst).header("X-WORD", "third").send(""); });
     router.get("/known", [](Request&, Response& response) {
         response.header("content-type", "text/csv").header(kJson).header(HeaderName::content_type, "text/html").send("");
     });
     router.get("/read", [](Request&, Response& response) {
-        response.header(kJson).header(kFirst).copy_header(kSecond);
+        response.header_static(kJson).header_static(kFirst).header(kSecond);
         response.send(std::string(response.header(HeaderName::content_type)).append("|").append(response.header("X-Word")).append(
             response.header("X-None").data() == nullptr && response.header(HeaderName::cookie).data() == nullptr ? "|" : "!"));
     });
@@ -65,10 +76,10 @@ TEST_CASE("a prepared Connection: close ends the connection, by whatever call it
     Router router;
     router.get("/header", [](Request&, Response& response) { response.header(kClose).send("a"); });
     router.get("/add", [](Request&, Response& response) { response.add_header(kClose).send("a"); });
-    router.get("/copy", [](Request&, Response& response) { response.copy_header(kClose).send("a"); });
+    router.get("/static", [](Request&, Response& response) { response.header_static(kClose).send("a"); });
     router.get("/number", [](Request&, Response& response) { response.header(HeaderName::connection, "close").send("a"); });
     Engine engine(router);
-    for (const char* path : {"/header", "/add", "/copy", "/number"}) {
+    for (const char* path : {"/header", "/add", "/static", "/number"}) {
         CAPTURE(path);
         sim::Peer peer = engine.world.connect(kPort);
         const std::string answer = engine.exchange(peer, get(path));
@@ -107,7 +118,7 @@ TEST_CASE("fields that need pages of their own leave, and together they have a l
     });
     router.get("/is-replaced", [](Request&, Response& response) {
         for (int i = 0; i < 10; ++i) {
-            response.header(large).copy_header(large);
+            response.header_static(large).header(large);
         }
         response.send(body);
     });
@@ -139,6 +150,53 @@ TEST_CASE("a done hook reads the fields that a response has left with") {
     Engine engine(router);
     CHECK(body_of(engine.ask(get("/"))) == "{}");
     CHECK(seen == "first application/json");
+}
+
+TEST_CASE("a prepared field may go before the response that has been given it") {
+    std::string seen;
+    Router router;
+    router.use({.done = [&](const Request&, const Response& response) {
+        seen.append(response.header("X-Word")).append(" ").append(response.header("X-More"));
+    }});
+    router.get("/", [](Request&, Response& response) {
+        {
+            const auto word = std::make_unique<PreparedField>("X-Word", "a word that lies in memory of its own");
+            const PreparedField more("X-More", "and another one of which it is so");
+            response.header(*word).add_header(more);
+        }
+        const PreparedField other("X-Word", "------------------------------------");  // likely where that was
+        response.send(other.value());
+    });
+    Engine engine(router);
+    const std::string answer = engine.ask(get("/"));
+    CHECK(reply_of(answer).field("X-Word") == "a word that lies in memory of its own");
+    CHECK(seen == "a word that lies in memory of its own and another one of which it is so");
+}
+
+TEST_CASE("a response whose content type was removed has the usual one again") {
+    Router router;
+    router.get("/", [](Request&, Response& response) {
+        response.header("Content-Type", "text/csv");
+        ResponseTest::remove(response, "content-type");
+        response.send(response.header(HeaderName::content_type).data() == nullptr ? "none" : "some");
+    });
+    Engine engine(router);
+    const Reply reply = reply_of(engine.ask(get("/")));
+    CHECK(reply.field("Content-Type") == "text/plain; charset=utf-8");
+    CHECK(reply.body == "none");
+}
+
+TEST_CASE("a response that begins anew has none of the trailers that were set before") {
+    Router router;
+    router.get("/", [](Request&, Response& response) {
+        response.trailer("X-Before", std::string(1'000, 'a')).header("X-Word", "gone");
+        ResponseTest::clear(response);
+        response.trailer("X-After", "b").write("body", {});
+    });
+    Engine engine(router);
+    const std::string answer = engine.ask(get("/"));
+    CHECK(answer.ends_with("\r\n\r\n4\r\nbody\r\n0\r\nX-After: b\r\n\r\n"));
+    CHECK(count_of(answer, "gone") == 0);
 }
 
 }  // namespace penstock::test

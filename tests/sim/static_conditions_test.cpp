@@ -49,6 +49,20 @@ struct Files {
 
 }  // namespace
 
+TEST_CASE("no file was changed later than its answer's Date says, though that lags behind a clock that is set") {
+    Files files;
+    files.server->advance(300);
+    files.world.set_wall_seconds(1'000'000'000);
+    files.world.add_file("/www/new.txt", "new");
+    const Reply early = files.ask("/new.txt", "");
+    CHECK(early.field("Date") == "Sun, 06 Nov 1994 08:49:37 GMT");
+    CHECK(early.field("Last-Modified") == early.field("Date"));
+    files.server->advance(1'000);
+    const Reply late = files.ask("/new.txt", "");
+    CHECK(late.field("Date") == "Sun, 09 Sep 2001 01:46:41 GMT");
+    CHECK(late.field("Last-Modified") == "Sun, 09 Sep 2001 01:46:40 GMT");
+}
+
 TEST_CASE("a file is sent again only when it is another one") {
     Files files;
     const Reply first = files.ask("/f.txt", "");

@@ -83,7 +83,7 @@ public:
         Exchange* const exchange = Exchange::try_create(http_, connection);
         ensure(exchange != nullptr, "there is no page");
         RequestLine line{};
-        const std::size_t size = PlainHead::read({copy.get(), std::min<std::size_t>(bytes.size(), config_.head_limit_bytes)},
+        const std::size_t size = PlainHead::try_read({copy.get(), std::min<std::size_t>(bytes.size(), config_.head_limit_bytes)},
                                                  {config_.target_limit_bytes, config_.header_count_limit},
                                                  exchange->request(), &line);
         ensure(size != 0 || exchange->request().header_count() == 0, "fields are left behind");

@@ -49,7 +49,7 @@ Handler echo_handler() {
         // Whatever it is, it must not become a page of this server in somebody's browser.
         static const PreparedField kType("Content-Type", "application/octet-stream");
         static const PreparedField kNoSniffing("X-Content-Type-Options", "nosniff");
-        response.header(kType).header(kNoSniffing).send(request.body());
+        response.header_static(kType).header_static(kNoSniffing).send(request.body());
     };
 }
 
@@ -108,13 +108,13 @@ std::string text_of(std::size_t bytes) {
 
 void send_json(Request&, Response& response) {
     static const PreparedField kType("Content-Type", "application/json");
-    response.header(kType).send_static(R"({"message":"Hello, World!"})");
+    response.header_static(kType).send_static(R"({"message":"Hello, World!"})");
 }
 
 void send_letters(Request&, Response& response) {
     static const PreparedField kTag("ETag", "\"a-z\"");
     static const PreparedField kModified("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
-    response.header(kTag).header(kModified).send_static(kLetters);
+    response.header_static(kTag).header_static(kModified).send_static(kLetters);
 }
 
 void send_greeting(Request& request, Response& response) {
