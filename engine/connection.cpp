@@ -9,6 +9,13 @@
 
 namespace penstock {
 
+namespace {
+
+// Between the last bytes and a reset that is to end them, so that it does not overtake them.
+constexpr std::uint32_t kResetDelayMs = 1;
+
+}  // namespace
+
 void Connection::handle_event(const platform::PollEvent& event) {
     if (event.error || state_ == ConnectionState::closed) [[unlikely]] {
         handle_error_event();
@@ -303,6 +310,8 @@ void Connection::handle_deadline() {
     } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();
+    } else if ((edges_ & kResetAtEnd) != 0 && output_.empty()) {
+        reset();
     } else if (state_ == ConnectionState::closing && !write_expired()) {
         set_deadline_in(reactor().config().write_timeout_ms);  // it was late: the peer has taken something since
     } else if (state_ != ConnectionState::closed) {
@@ -389,6 +398,8 @@ void Connection::finish(Linger linger) {
     change_state(ConnectionState::closing);
     if (linger == Linger::yes) {
         flags_ |= kLinger;
+    } else if (linger == Linger::reset) {
+        edges_ |= kResetAtEnd;
     }
     if (input_.has_block()) {
         reactor().blocks().release(input_.detach());
@@ -399,6 +410,10 @@ void Connection::finish(Linger linger) {
 
 // All is sent that will be.
 void Connection::end_output() {
+    if ((edges_ & kResetAtEnd) != 0) {
+        set_deadline_in(kResetDelayMs);
+        return;
+    }
     if (!has(kLinger) || input_ended() || !reactor().may_linger() || reactor().config().linger_timeout_ms == 0) {
         close();
         return;

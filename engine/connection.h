@@ -39,7 +39,9 @@ struct ConnectionToken {
     }
 };
 
-enum class Linger : std::uint8_t { no, yes };
+// How a connection ends when its output has left. reset: so that its peer cannot take the end of the connection for that of a
+// body; what the kernel has not delivered by then is lost.
+enum class Linger : std::uint8_t { no, yes, reset };
 
 class Connection {
 public:
@@ -136,6 +138,7 @@ private:
         kColdFile = 16,
         kArriving = 32,
         kDeadlineNoted = 64,
+        kResetAtEnd = 128,  // finish() asked for it
     };
     enum Flag : std::uint8_t {
         kInputEnded = 1,

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import select
 import socket
 import subprocess
 import tempfile
@@ -158,13 +159,14 @@ def serve(command, scenario, requests):
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           start_new_session=True) as server:
         try:
-            line = server.stdout.readline()
+            is_ready, _, _ = select.select([server.stdout], [], [], LIMIT_S)
+            line = server.stdout.readline() if is_ready else b"it names no port"
             if not line.strip().isdigit():
                 raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip()}")
             Client(int(line), scenario).ask(requests)
             server.terminate()
             server.wait(LIMIT_S)
-        except OSError as problem:
+        except (OSError, subprocess.TimeoutExpired) as problem:
             raise Failure(f"scenario {scenario['name']}: {problem}") from problem
         finally:
             if server.poll() is None:
@@ -249,7 +251,7 @@ def excuses(git, commit):
     """Of what the commits since then say: for each scenario that may have grown, why."""
     found = {}
     for line in call([git, "-C", ROOT, "log", "--format=%B", f"{commit}..HEAD"], "the commits' messages").splitlines():
-        if match := re.fullmatch(r"Budget: ([\w-]+(?:, [\w-]+)*): (\S.*)", line.strip()):
+        if match := re.fullmatch(r"Budget: ([\w-]+(?:, [\w-]+)*): (.*\w.*)", line.strip()):
             found.update({name: match.group(2) for name in match.group(1).split(", ")})
     return found
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -57,11 +58,22 @@ def settings_of(build):
 
 def call(command, about, environment=None):
     """What it prints; whatever keeps it from ending well is told with what it was `about`."""
-    try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False,
-                              env=os.environ | (environment or {}))
-    except subprocess.TimeoutExpired as expired:
-        raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
-    if done.returncode != 0:
-        raise Failure(f"{command[0]} ended with {done.returncode}, {about}: {(done.stderr or done.stdout).strip()}")
-    return done.stdout
+    # In a session of its own, so that what it has started ends with it.
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", env=os.environ | (environment or {}), start_new_session=True) as process:
+        try:
+            output, errors = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired as expired:
+            end_session(process)
+            raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
+        except BaseException:
+            end_session(process)
+            raise
+    if process.returncode != 0:
+        raise Failure(f"{command[0]} ended with {process.returncode}, {about}: {(errors or output).strip()}")
+    return output
+
+
+def end_session(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

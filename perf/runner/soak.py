@@ -179,9 +179,10 @@ def complaints(samples):
     half = samples[len(samples) // 2:]
     if len(half) < JUDGED_AT_LEAST:
         return found + [f"{len(samples)} samples are too few to tell what grows"]
-    for title, field, slack, shown in (("memory", "resident_bytes", MEMORY_SLACK_BYTES, kibibytes),
-                                       ("descriptors", "descriptors", DESCRIPTORS_SLACK, report.number)):
-        values = [getattr(one, field) for one in half]
+    # Connections come and go. One that never goes is noticed when all clients have gone.
+    for title, values, slack, shown in (
+            ("memory", [one.resident_bytes for one in half], MEMORY_SLACK_BYTES, kibibytes),
+            ("descriptors", [one.descriptors - one.connections for one in half], DESCRIPTORS_SLACK, report.number)):
         grown = growth([one.at_s for one in half], values)
         if grown > (bound := allowed(values, slack)):
             found.append(f"{title} grew by {shown(grown)} in the second half, of at most {shown(bound)}")
@@ -206,7 +207,7 @@ def verdict(samples, problems):
     half = samples[len(samples) // 2:]
     times = [one.at_s for one in half]
     memory = growth(times, [one.resident_bytes for one in half])
-    descriptors = growth(times, [one.descriptors for one in half])
+    descriptors = growth(times, [one.descriptors - one.connections for one in half])
     return (f"PASSES: {sum(one.requests for one in samples):,} requests, {samples[-1].slow_served} slow readers and "
             f"{samples[-1].left} who left, no errors; in the second half memory {memory / 1024:+,.0f} KiB, descriptors "
             f"{descriptors:+.1f}")

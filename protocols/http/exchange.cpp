@@ -248,12 +248,12 @@ void Exchange::abort() {
         return;
     }
     must_close = true;
-    if (response_.is_cut() && response_.ends_with_connection()) {
-        connection_->reset();
-    } else if (connection_->output().empty()) {
-        connection_->close();
-    } else {
+    if (!connection_->output().empty()) {
         end_handler_later();
+    } else if (response_.is_cut() && response_.ends_with_connection()) {
+        connection_->reset();
+    } else {
+        connection_->close();
     }
 }
 

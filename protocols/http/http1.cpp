@@ -372,20 +372,18 @@ void Http1::let_go(Exchange& exchange) {
 
 void Http1::end_with_connection(Exchange& exchange) {
     Connection& connection = *exchange.connection();
-    const bool looks_whole = exchange.response().is_cut() && exchange.response().ends_with_connection();
     const Linger linger = linger_for(exchange);
     let_go(exchange);
-    if (looks_whole) {
-        connection.reset();  // a clean end would be that of the body
-    } else {
-        connection.finish(linger);
-    }
+    connection.finish(linger);
 }
 
 // A client that asked for the end and has sent nothing further can be closed at once: no reset can come of it. Where the
 // end is our idea, or bytes are unread, something may be on its way.
 Linger Http1::linger_for(Exchange& exchange) const {
     Connection& connection = *exchange.connection();
+    if (exchange.response().is_cut() && exchange.response().ends_with_connection()) {
+        return Linger::reset;  // a clean end would be that of the body
+    }
     const bool client_asked = exchange.message_complete && !exchange.client_keeps_alive();
     return client_asked && connection.input().empty() && !connection.may_receive_more() ? Linger::no : Linger::yes;
 }

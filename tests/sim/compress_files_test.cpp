@@ -137,6 +137,7 @@ TEST_CASE("a file that shrinks or cannot be read cuts the response, and its desc
         peer.read_freely();
         files.server->settle();
         const std::string answer = peer.take_received();
+        files.server->advance(1);  // a reset does not overtake what was sent
         CHECK_FALSE(answer.ends_with("0\r\n\r\n"));
         CHECK((peer.reset_by_server() || peer.finished_by_server()));
         CHECK(peer.reset_by_server() == (version == "HTTP/1.0"));

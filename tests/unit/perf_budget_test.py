@@ -5,9 +5,12 @@ import contextlib
 import io
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 import unittest.mock
 
@@ -16,7 +19,7 @@ LIMIT_S = 30  # far beyond what anything here needs
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner import budget
+from runner import budget, commits, servers
 from runner.tools import Failure
 
 
@@ -74,6 +77,61 @@ class Budget(unittest.TestCase):
             git("commit", "-q", "--allow-empty", "-m", "Second\n\nBudget: json, body-100k: a reason\nBudget: no reason")
             with unittest.mock.patch.object(budget, "ROOT", folder):
                 self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason", "body-100k": "a reason"})
+
+    def test_a_message_that_is_no_utf8_is_read_all_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def git(*words, **more):
+                return subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
+                                      capture_output=True, timeout=LIMIT_S, **more).stdout.decode().strip()
+            git("init", "-q")
+            git("commit", "-q", "--allow-empty", "-m", "First")
+            # As tools other than `git commit` write it, which would turn it into UTF-8.
+            text = (f"tree {git('rev-parse', 'HEAD^{tree}')}\nparent {git('rev-parse', 'HEAD')}\n"
+                    "author x <x> 1 +0000\ncommitter x <x> 1 +0000\n\n").encode() + b"Gr\xf6\xdfer\n\nBudget: json: a reason\n"
+            git("update-ref", "HEAD", git("hash-object", "-t", "commit", "-w", "--stdin", input=text))
+            with unittest.mock.patch.object(budget, "ROOT", folder):
+                self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason"})
+
+    def test_what_a_command_has_started_ends_with_it_when_its_time_is_over(self):
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(commits, "LIMIT_S", 1):
+            place = pathlib.Path(folder) / "pid"
+            # As cmake starts ninja, and that the compilers.
+            with self.assertRaises(Failure):
+                commits.call(["sh", "-c", f"sleep {LIMIT_S} & echo $! > {place}; wait"], "a build")
+            child = int(place.read_text())
+            try:
+                deadline = time.monotonic() + LIMIT_S / 3
+                while servers.stat_fields(child)[:1] not in ([], ["Z"]) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                self.assertIn(servers.stat_fields(child)[:1], ([], ["Z"]))
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    def test_a_server_that_names_no_port_is_not_waited_for_without_end(self):
+        with unittest.mock.patch.object(budget, "LIMIT_S", 1):
+            done = []
+
+            def serve():
+                with contextlib.suppress(Failure):
+                    budget.serve(["sleep", str(LIMIT_S)], {"name": "x"}, 1)
+                done.append(True)
+
+            thread = threading.Thread(target=serve, daemon=True)
+            thread.start()
+            thread.join(LIMIT_S / 3)
+            self.assertTrue(done)
+
+    def test_the_words_by_which_a_reason_is_asked_for_are_none(self):
+        with tempfile.TemporaryDirectory() as folder:
+            def git(*words):
+                subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
+                               capture_output=True, timeout=LIMIT_S)
+            git("init", "-q")
+            git("commit", "-q", "--allow-empty", "-m", "First")
+            git("commit", "-q", "--allow-empty", "-m", "Second\n\nBudget: json: \u2026")
+            with unittest.mock.patch.object(budget, "ROOT", folder):
+                self.assertEqual(budget.excuses("git", "HEAD~1"), {})
 
     def test_callgrinds_sum_is_read_and_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
