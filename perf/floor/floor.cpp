@@ -150,7 +150,6 @@ void Floor::listen(std::uint16_t port) {
     check(listener_ >= 0, "socket");
     const int one = 1;
     ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
     ::setsockopt(listener_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);  // which accepted sockets inherit
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -158,7 +157,16 @@ void Floor::listen(std::uint16_t port) {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     auto* const any = reinterpret_cast<sockaddr*>(&address);
-    check(::bind(listener_, any, size) == 0 && ::listen(listener_, kBacklog) == 0, "bind");
+    // Without SO_REUSEPORT, by which two floors would share the port and each get some of the connections.
+    // Afterwards with it, as Penstock's sockets are.
+    const bool listens = ::bind(listener_, any, size) == 0 && ::listen(listener_, kBacklog) == 0;
+    if (!listens && errno == EADDRINUSE) {
+        std::fprintf(stderr, "penstock_floor: port %u is taken; give another, or 0 for any that is free\n",
+                     unsigned{port});
+        std::exit(EXIT_FAILURE);
+    }
+    check(listens, "bind");
+    ::setsockopt(listener_, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
     check(::getsockname(listener_, any, &size) == 0, "getsockname");
     watch(EPOLL_CTL_ADD, listener_, EPOLLIN);
     std::printf("penstock_floor: http://127.0.0.1:%u\n", unsigned{ntohs(address.sin_port)});

@@ -2,7 +2,8 @@
 
 Counted twice for each scenario, of few requests and of more: the difference has neither start nor end in it. `--against`
 builds another commit beside this tree and fails when a count has grown by more than two hundredths and no commit from there
-to here says why, on a line of its own: "Budget: plaintext, json: what the requests get for it".
+to here says why, on a line of its own: "Budget: plaintext, json: what the requests get for it". CI runs
+`perf/run budget --ceilings --against HEAD~1`.
 """
 
 import argparse
@@ -19,8 +20,9 @@ import time
 from dataclasses import dataclass
 
 from . import report, tools
+from .arguments import add_json, check_programs
 from .calls import parse_summary
-from .commits import LIMIT_S, ROOT, built, call
+from .commits import LIMIT_S, ROOT, built, call, settings_of, short_name, telling_what_git_says
 from .tools import Failure
 
 FEW, MORE = 320, 960  # requests; multiples of the depth to which they are pipelined
@@ -43,13 +45,18 @@ def add_command(commands):
     command.add_argument("--only", type=lambda text: text.split(","), help="scenarios, for example plaintext,json (all)")
     command.add_argument("--against", metavar="COMMIT", help="count that commit too, and judge the growth since")
     command.add_argument("--ceilings", action="store_true",
-                         help="fail when a count is above perf/budget/ceilings.json; what CI does")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the counts there")
+                         help="fail when a count is above perf/budget/ceilings.json")
+    add_json(command, "the counts")
     command.set_defaults(run=run)
 
 
 def run(options):
     found = tools.find("valgrind", "strace", *["git"] * bool(options.against))
+    programs_of(options.build)
+    if options.against:
+        # Or there is none, which is better told before a minute of counting.
+        short_name(options.against, found["git"])
+        settings_of(options.build)
     counts = count_all(options.build, options.only, found)
     before, excused = None, {}
     if options.against:
@@ -86,14 +93,12 @@ def count_all(build, only, found):
 
 def programs_of(build):
     programs = [build / "perf" / name for name in PROGRAMS]
-    for program in programs:
-        if not program.is_file():
-            raise Failure(f"{program} does not exist; cmake --preset release && cmake --build --preset release")
+    check_programs(*programs)
     return programs
 
 
 def scenarios_of(simulated):
-    return json.loads(call([simulated], "the list of scenarios"))
+    return json.loads(call([simulated], "the scenarios could not be listed"))
 
 
 def make_site(folder, scenarios):
@@ -128,7 +133,7 @@ class Counter:
         output = self.new_file()
         call(self.callgrind(output) + ["--toggle-collect=penstock::Reactor::run_turn(int)",
                                        "--toggle-collect=penstock::platform::*",
-                                       self.simulated, scenario["name"], str(requests)], scenario["name"])
+                                       self.simulated, scenario["name"], str(requests)], f"{scenario['name']} could not be counted")
         return instructions_in(output)
 
     def served_in_all(self, scenario, requests):
@@ -250,7 +255,9 @@ def only_known(build, only):
 def excuses(git, commit):
     """Of what the commits since then say: for each scenario that may have grown, why."""
     found = {}
-    for line in call([git, "-C", ROOT, "log", "--format=%B", f"{commit}..HEAD"], "the commits' messages").splitlines():
+    with telling_what_git_says():
+        messages = call([git, "-C", ROOT, "log", "--format=%B", f"{commit}..HEAD"], "the commits' messages cannot be read")
+    for line in messages.splitlines():
         if match := re.fullmatch(r"Budget: ([\w-]+(?:, [\w-]+)*): (.*\w.*)", line.strip()):
             found.update({name: match.group(2) for name in match.group(1).split(", ")})
     return found

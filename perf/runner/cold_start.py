@@ -9,7 +9,7 @@ import struct
 import time
 
 from . import machine, report
-from .arguments import PROGRAM, ROOT, check_nice, check_programs, commit, names, positive
+from .arguments import PROGRAM, ROOT, add_json, add_nice, check_nice, check_programs, commit, names, positive
 from .at_hand import SCENARIO, ask, peers_at_hand, telling_refusals
 from .footprint import TOOLS
 from .servers import PORTS_TO_TRY, START_LIMIT_S, USAGE_STATUS, Refused, Server, free_port
@@ -28,8 +28,8 @@ def add_command(commands):
     command.add_argument("--floor", type=pathlib.Path, default=TOOLS / "penstock_floor", help="(%(default)s)")
     command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
     command.add_argument("--starts", type=positive, default=20, help="of each (%(default)s)")
-    command.add_argument("--nice", type=int, default=0, help="of the servers and of who asks them; below 0 for root only")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every start there")
+    add_nice(command, "the servers and of who asks them")
+    add_json(command, "every start")
     command.set_defaults(run=run)
 
 

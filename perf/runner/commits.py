@@ -9,9 +9,9 @@ import signal
 import subprocess
 import tempfile
 
+from .arguments import HOW_TO_BUILD, ROOT
 from .tools import Failure
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIMIT_S = 300  # for anything that is started here; building another commit takes the longest
 # What decides how the compiler and the linker are called, and what they are given.
 SETTINGS = (r"CMAKE_BUILD_TYPE|CMAKE_C(?:XX)?_COMPILER|CMAKE_C(?:XX)?_FLAGS(?:_RELEASE|_MINSIZEREL)?"
@@ -25,8 +25,9 @@ def built(commit, like, targets, needs, git):
     settings = settings_of(like)
     with tempfile.TemporaryDirectory(prefix="penstock-commit-") as folder:
         tree = pathlib.Path(folder) / name
-        call([git, "clone", "--quiet", "--no-checkout", "--shared", ROOT, tree], "a copy of the sources")
-        call([git, "-C", tree, "checkout", "--quiet", "--detach", name], "a copy of the sources")
+        with telling_what_git_says():
+            call([git, "clone", "--quiet", "--no-checkout", "--shared", ROOT, tree], "the sources could not be copied")
+            call([git, "-C", tree, "checkout", "--quiet", "--detach", name], "the sources could not be copied")
         if not (tree / needs).is_dir():
             raise Failure(f"{commit} has no {needs} to measure; give a later commit")
         (tree / "build").mkdir()
@@ -36,28 +37,58 @@ def built(commit, like, targets, needs, git):
         # So that what ccache has of this tree serves for the same source there.
         ccache = {"CCACHE_BASEDIR": str(tree), "CCACHE_NOHASHDIR": "1"}
         call(["cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DPENSTOCK_TESTS=OFF", *settings],
-             f"configuring {commit}", ccache)
-        call(["cmake", "--build", build, "--target", *targets], f"building {commit}", ccache)
+             f"{commit} could not be configured", ccache)
+        call(["cmake", "--build", build, "--target", *targets], f"{commit} could not be built", ccache)
         yield build
 
 
 def short_name(commit, git):
-    return call([git, "-C", ROOT, "rev-parse", "--short", commit + "^{commit}"], f"there is no commit {commit}").strip()
+    with telling_what_git_says():
+        return call([git, "-C", ROOT, "rev-parse", "--short", commit + "^{commit}"], f"there is no commit {commit}").strip()
+
+
+@contextlib.contextmanager
+def telling_what_git_says():
+    """In our words, and in the first line of its own."""
+    try:
+        yield
+    except Ended as ended:
+        if ended.is_of_ownership:
+            raise Failure(f"git does not read {ROOT}, since it belongs to another user (\"dubious ownership\"); if you trust "
+                          f"it: git config --global --add safe.directory {ROOT}") from ended
+        first = ended.words.partition("\n")[0].removeprefix("fatal: ")
+        # For a name that it does not know it says nothing but that it needs one.
+        is_told = first and first != "Needed a single revision"
+        raise Failure(f"{ended.about} (git: {first})" if is_told else ended.about) from ended
 
 
 def settings_of(build):
     """Those that another build is given, to be like this one."""
     cache = build / "CMakeCache.txt"
     if not cache.is_file():
-        raise Failure(f"{build} is no build folder; cmake --preset release && cmake --build --preset release")
+        raise Failure(f"{build} is no build folder; {HOW_TO_BUILD}")
     text = cache.read_text()
     if re.search(r"^PENSTOCK_PROFILE:\w+=use$", text, re.M):
         raise Failure(f"{build} is optimised by a profile that another commit has not; give a release build")
     return [f"-D{name}={value}" for name, value in re.findall(rf"^({SETTINGS}):\w+=(.*)$", text, re.M)]
 
 
+class Ended(Failure):
+    """A program with another status than 0, and what it has said."""
+
+    def __init__(self, command, about, status, words):
+        super().__init__(f"{about}: {pathlib.Path(command[0]).name} ended with {status}: {words}")
+        self.about = about
+        self.words = words
+
+    @property
+    def is_of_ownership(self):
+        """Of git, which looks at no repository that belongs to another user."""
+        return "dubious ownership" in self.words
+
+
 def call(command, about, environment=None):
-    """What it prints; whatever keeps it from ending well is told with what it was `about`."""
+    """What it prints; whatever keeps it from ending well is told behind `about`, the sentence for that."""
     # In a session of its own, so that what it has started ends with it.
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", env=os.environ | (environment or {}), start_new_session=True) as process:
@@ -65,12 +96,12 @@ def call(command, about, environment=None):
             output, errors = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired as expired:
             end_session(process)
-            raise Failure(f"{command[0]} has not ended after {LIMIT_S} s: {about}") from expired
+            raise Failure(f"{about}: {pathlib.Path(command[0]).name} has not ended after {LIMIT_S} s") from expired
         except BaseException:
             end_session(process)
             raise
     if process.returncode != 0:
-        raise Failure(f"{command[0]} ended with {process.returncode}, {about}: {(errors or output).strip()}")
+        raise Ended(command, about, process.returncode, (errors or output).strip())
     return output
 
 

@@ -12,8 +12,8 @@ import sys
 from dataclasses import asdict, dataclass
 
 from . import http_peers, judgement, machine, report, same_core, tools
-from .arguments import ROOT, check_nice, check_programs, commit, positive
-from .commits import built, short_name
+from .arguments import ROOT, add_json, add_nice, check_nice, check_programs, commit, positive
+from .commits import Ended, built, settings_of, short_name
 from .judgement import Level
 from .own_load import OwnLoad
 from .rounds import Bench, Patience, Setting
@@ -35,15 +35,22 @@ def add_command(commands):
                          help="the folder of a release build (%(default)s)")
     command.add_argument("--scenarios", type=same_core.scenarios, default=same_core.scenarios(SCENARIOS),
                          help=f"of those of peers ({SCENARIOS})")
-    command.add_argument("--pairs", type=positive, default=10, help="of rounds, for each scenario (%(default)s)")
+    command.add_argument("--pairs", type=pairs, default=10, help="of rounds, for each scenario (%(default)s)")
     command.add_argument("--seconds", type=round_seconds, default=1.0, help="of each round (%(default)s)")
-    command.add_argument("--nice", type=int, default=0, help="of servers and client alike; below 0 for root only")
+    add_nice(command, "servers and client alike")
     command.add_argument("--patience", type=float, default=120,
                          help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
     command.add_argument("--core", type=int, help="of servers and client (the first)")
     command.add_argument("--no-verdict", action="store_true", help="figures only; ends with 0 when they could be measured")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every round there")
+    add_json(command, "every round")
     command.set_defaults(run=run)
+
+
+def pairs(text):
+    count = positive(text)
+    if count < PAIRS_AT_LEAST:
+        raise argparse.ArgumentTypeError(f"{text} is too few to tell anything; at least {PAIRS_AT_LEAST}")
+    return count
 
 
 def round_seconds(text):
@@ -94,8 +101,8 @@ def prepare(options):
         options.head = str(options.build.resolve() / "bin/penstock")
     for words in (options.base, options.head):
         if not is_program(words):
-            short_name(words, tools.find("git")["git"])  # or there is none
-    options.pairs = max(options.pairs, PAIRS_AT_LEAST)
+            check_commit(words)
+            settings_of(options.build)
     cores = machine.cores()
     core = cores[0] if options.core is None else options.core
     if core not in cores:
@@ -115,6 +122,20 @@ def program_of(words, options, builds):
 
 def is_program(words):
     return "/" in words and pathlib.Path(words).is_file()  # a branch may have a slash too
+
+
+def check_commit(words):
+    """Or a path that leads to no program."""
+    if pathlib.Path(words).is_dir() and "/" in words:
+        raise Failure(f"{words} is a folder; give the program in it")
+    if words.startswith(("/", "./", "../", "~")):
+        raise Failure(f"{words} does not exist; give a program that does, or a commit")
+    try:
+        short_name(words, tools.find("git")["git"])
+    except Failure as failure:
+        if "/" in words and isinstance(failure.__cause__, Ended) and not failure.__cause__.is_of_ownership:
+            raise Failure(f"{words} is neither a program that exists nor a commit") from failure
+        raise
 
 
 def peers_of(base, head, options):
@@ -200,8 +221,21 @@ def conclude(verdicts, data):
         print(f"\nFAILS: errors of head in {', '.join(wrong)}")
     if by_level[Level.FAILS] or wrong:
         return 1
-    print("\nPASSES")
+    print("\nPASSES" + unjudged(data))
     return 0
+
+
+def unjudged(data):
+    """What the verdict leaves out: by the clock nothing is told while others use the core."""
+    def was_too_loud(turns):
+        return judgement.is_too_loud([any(one["disturbed"] for one in turn.values()) for turn in turns])
+
+    names = [scenario for scenario, of_one in data.items() if any(map(was_too_loud, of_one["rounds"]))]
+    if not names:
+        return ""
+    where = "" if len(names) == len(data) else f" in {', '.join(names)}"
+    return (f" by CPU time only{where}: more than half of the pairs were disturbed, so requests/s and P99 were not "
+            f"judged{' there' if where else ''}")
 
 
 def with_errors(data, name):

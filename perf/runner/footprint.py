@@ -12,7 +12,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 
 from . import machine, report, tools
-from .arguments import PROGRAM, ROOT, check_programs, commit, names, positive
+from .arguments import PROGRAM, ROOT, add_json, check_programs, commit, names, positive
 from .at_hand import SCENARIO, ask, peers_at_hand, telling_refusals
 from .commits import call
 from .servers import Server
@@ -56,7 +56,7 @@ def add_command(commands):
                          help="what counts from inside; left out where it is not (%(default)s)")
     command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
     command.add_argument("--connections", type=positive, default=CONNECTIONS, help="(%(default)s)")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the figures there")
+    add_json(command, "the figures")
     command.set_defaults(run=run)
 
 
@@ -72,7 +72,7 @@ def run(options):
     if absent:
         print(f"\nnot installed: {', '.join(absent)}")
     if options.inside.is_file():
-        print(f"\n### From inside\n\n```\n{call([options.inside], 'what idle connections hold').strip()}\n```")
+        print(f"\n### From inside\n\n```\n{call([options.inside], 'what idle connections hold is not known').strip()}\n```")
     if options.json:
         options.json.write_text(json.dumps({
             "commit": commit(), "sizes": sizes,
@@ -176,7 +176,8 @@ def table_of_sizes(sizes):
 
 def table_of(measured, connections):
     lines = [(one.name, kibibytes(one.at_start.resident_bytes) + " KiB", kibibytes(one.at_start.private_bytes) + " KiB",
-              kibibytes(one.after.resident_bytes) + " KiB", f"{one.each_bytes:,.0f}") for one in measured]
+              kibibytes(one.after.resident_bytes) + " KiB", # The kernel may take back a page meanwhile; who needs less than nothing needs nothing.
+              f"{max(0.0, one.each_bytes):,.0f}") for one in measured]
     return report.table([title.format(connections) for title in HEAD], lines)
 
 

@@ -80,18 +80,22 @@ class Verdict:
 
 def judge(base, head, witness):
     """A verdict for each metric; the three have as many rounds."""
-    turns = list(zip(base, head, witness, strict=True))
-    disturbed = sum(any(one.is_disturbed for one in turn) for turn in turns) / len(turns)
-    return [verdict_of(metric, base, head, witness, disturbed) for metric in METRICS]
+    is_loud = is_too_loud([any(one.is_disturbed for one in turn) for turn in zip(base, head, witness, strict=True)])
+    return [verdict_of(metric, base, head, witness, is_loud) for metric in METRICS]
 
 
-def verdict_of(metric, base, head, witness, disturbed):
+def is_too_loud(disturbed):
+    """For figures by the clock. `disturbed`: of each pair, whether it was."""
+    return sum(disturbed) > DISTURBED_SHARE * len(disturbed)
+
+
+def verdict_of(metric, base, head, witness, is_loud):
     pairs = zip(metric.values(base), metric.values(head), strict=True)
     ratio = report.median_of(quotient(new, old) for old, new in pairs)
     best_ratio = quotient(metric.best(head), metric.best(base))
     spread = spread_of(metric.values(witness))
     level = level_of(metric, ratio, best_ratio, spread)
-    if level > Level.NOISE and metric.is_by_the_clock and disturbed > DISTURBED_SHARE:
+    if level > Level.NOISE and metric.is_by_the_clock and is_loud:
         level = Level.NOISE
     return Verdict(metric, report.median_of(metric.values(base)), report.median_of(metric.values(head)), ratio,
                    best_ratio, spread, level)

@@ -120,6 +120,11 @@ def number(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def counted(count, noun):
+    """With its plural, of words that only take an s."""
+    return f"{count:{',g' if isinstance(count, float) else ','}} {noun}" + "s" * (count != 1)
+
+
 def percent(share):
     return f"{share * 100:.0f} %"
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from . import http_peers, machine, report, tools
 from .arguments import ROOT, add_common, check_common, commit, refuse_namesakes, selected
 from .http_peers import REFERENCE, SIZES
+from .judgement import DISTURBED_SHARE
 from .own_load import OwnLoad
 from .rounds import Bench, Patience, Setting
 from .servers import Refused, Server
@@ -104,9 +105,24 @@ def run(options):
     print(f"\n### Best rounds to those of {REFERENCE}\n\n{summary}")
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n")
+    for sentence in reservations(data["scenarios"], options.quick):
+        print(f"\n{sentence}")
     if errors:
         print(f"\nthere were errors: {', '.join(errors)}", file=sys.stderr)
     return 1 if errors else 0
+
+
+def reservations(scenarios, is_quick):
+    """Why the figures are not to be quoted; mostly nothing."""
+    found = []
+    if is_quick:
+        found.append("A quick look, of single short rounds: no figure of it is to be quoted.")
+    all_ = [one for of_one in scenarios.values() for rounds in of_one["rounds"].values() for one in rounds]
+    disturbed = sum(one["disturbed"] for one in all_)
+    if disturbed > DISTURBED_SHARE * len(all_):
+        found.append(f"{disturbed} of {report.counted(len(all_), 'round')} disturbed: requests a second and latencies tell of "
+                     "others, and of CPU time only the best rounds are worth something. Measure again on a quieter machine.")
+    return found
 
 
 def best_ratios(rows, names):

@@ -8,13 +8,14 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 
 from . import http_peers, machine, report
-from .arguments import PROGRAM, ROOT, check_programs, commit
-from .rounds import Setting
+from .arguments import PROGRAM, ROOT, add_json, check_programs, commit
+from .rounds import FOREIGN_LIMIT, Setting
 from .servers import Refused, Server
 from .soak_load import FILE_BYTES, FILE_NAME, OddClients, run_ways
 from .tools import Failure
@@ -46,6 +47,11 @@ class Sample:
     p99_us: float  # of the requests one at a time, which are due at fixed times
     slow_served: int  # since the beginning, like the next
     left: int
+    foreign: float = 0.0  # of the cores of server and clients, what others have used
+
+    @property
+    def is_disturbed(self):
+        return self.foreign > FOREIGN_LIMIT
 
 
 def add_command(commands):
@@ -56,7 +62,7 @@ def add_command(commands):
                          help="the program of a release build (%(default)s)")
     command.add_argument("--load", type=pathlib.Path, default=ROOT / "build/release/perf/penstock_load",
                          help="(%(default)s)")
-    command.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write every sample there")
+    add_json(command, "every sample")
     command.set_defaults(run=run)
 
 
@@ -74,8 +80,8 @@ def run(options):
     check_programs(options.program, options.load)
     cores = machine.cores()
     setting = Setting(sample_seconds(options.minutes * 60), cores[0], cores[1 % len(cores)], 0)
-    print(f"## Soak, commit {commit()}\n\n{machine.description(ROOT)}; {options.minutes:g} minutes, "
-          f"a sample each {setting.seconds:g} s.\n")
+    print(f"## Soak, commit {commit()}\n\n{machine.description(ROOT)}; {report.counted(options.minutes, 'minute')}, "
+          f"a sample each {setting.seconds:g} s. P99 is told, and not judged.\n")
     samples, problems = [], []
     try:
         problems = soak(options, setting, samples)
@@ -85,7 +91,7 @@ def run(options):
     if options.json:
         options.json.write_text(json.dumps({"commit": commit(), "minutes": options.minutes, "problems": problems,
                                             "samples": [asdict(one) for one in samples]}, indent=1) + "\n")
-    print("\n" + verdict(samples, problems))
+    print("\n" + disturbance(samples) + verdict(samples, problems))
     return 1 if problems else 0
 
 
@@ -117,6 +123,7 @@ def soak(options, setting, samples):
 def take_samples(options, setting, server, odd, at_rest, samples):
     start = time.monotonic()
     odd_errors = 0
+    cores = {setting.server_core, setting.client_core}
     while time.monotonic() - start < options.minutes * 60:
         seen = {}
 
@@ -125,12 +132,35 @@ def take_samples(options, setting, server, odd, at_rest, samples):
             seen.update(at_s=round(time.monotonic() - start, 3), resident_bytes=resident_bytes(server.process.pid),
                         descriptors=len(descriptors_of(server)), connections=sockets_of(server) - at_rest)
 
+        meter = ForeignMeter(server, cores)
         results = run_ways(options.load, server.port, setting.seconds, setting, look)
         samples.append(Sample(**seen, requests=sum(one["requests"] for one in results.values()),
                               errors=sum(one["errors"] for one in results.values()) + odd.errors - odd_errors,
-                              p99_us=results["keep-alive"]["p99_us"], slow_served=odd.served, left=odd.left))
+                              p99_us=results["keep-alive"]["p99_us"], slow_served=odd.served, left=odd.left,
+                              foreign=meter.foreign()))
         odd_errors = odd.errors
         print(line_of(samples[-1]), flush=True)
+
+
+class ForeignMeter:
+    """What others use of some cores from now on. This process is one of the clients, and may be on other cores as well: it
+    is counted as if it were on these, so that others are never blamed for what it did."""
+
+    def __init__(self, server, cores):
+        self.server = server
+        self.cores = cores
+        self.start = self.used()
+
+    def used(self):
+        ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+        own_s = time.process_time() + ended.ru_utime + ended.ru_stime
+        busy = machine.busy_s()
+        return time.monotonic(), sum(busy[core] for core in self.cores), self.server.cpu_time(), own_s
+
+    def foreign(self):
+        """In cores."""
+        wall_s, busy_s, server, own_s = (after - before for after, before in zip(self.used(), self.start, strict=True))
+        return max(0.0, busy_s - server.total_s - own_s) / wall_s
 
 
 def resident_bytes(pid):
@@ -201,6 +231,13 @@ def allowed(values, slack):
     return max(slack, GROWTH_SHARE * sum(values) / len(values))
 
 
+def disturbance(samples):
+    """A line of its own, or nothing."""
+    disturbed = sum(one.is_disturbed for one in samples)
+    return (f"{disturbed} of {report.counted(len(samples), 'sample')} disturbed by others on the cores: their P99 tells of "
+            "those too\n\n" if disturbed else "")
+
+
 def verdict(samples, problems):
     if problems:
         return "FAILS: " + "; ".join(problems)
@@ -215,7 +252,8 @@ def verdict(samples, problems):
 
 def line_of(one):
     return (f"{one.at_s:8.1f} s  resident {kibibytes(one.resident_bytes)}  descriptors {one.descriptors}  connections "
-            f"{one.connections}  requests {one.requests:,}  errors {one.errors}  P99 {report.duration(one.p99_us)}")
+            f"{one.connections}  requests {one.requests:,}  errors {one.errors}  P99 {report.duration(one.p99_us)}"
+            + " (disturbed)" * one.is_disturbed)
 
 
 def kibibytes(count):

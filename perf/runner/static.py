@@ -36,11 +36,12 @@ def add_command(commands):
 
 
 def sizes(text):
-    known = {file.label.replace(" ", "").lower(): file for file in site.FILES}
-    wanted = [word.strip().lower() for word in text.split(",")]
-    if unknown := [word for word in wanted if word not in known]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
-    return tuple(known[word] for word in wanted)
+    known = {file.label.replace(" ", ""): file for file in site.FILES}
+    by_word = {name.lower(): file for name, file in known.items()}
+    wanted = [word.strip() for word in text.split(",")]
+    if unknown := [word for word in wanted if word.lower() not in by_word]:
+        raise argparse.ArgumentTypeError(f"there are no files of {unknown[0]}, only of {', '.join(known)}")
+    return tuple(by_word[word.lower()] for word in wanted)
 
 
 def run(options):

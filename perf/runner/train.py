@@ -23,7 +23,7 @@ def run(options):
         site = make_site(pathlib.Path(folder), scenarios)
         for scenario in scenarios:
             requests = REQUESTS // 16 if scenario["body_bytes"] > 10_000 else REQUESTS
-            call([simulated, scenario["name"], str(requests)], scenario["name"])
+            call([simulated, scenario["name"], str(requests)], f"{scenario['name']} could not be served")
             serve([served, site], scenario, requests)
     print(f"{len(scenarios)} scenarios were served")
     return 0

@@ -93,6 +93,20 @@ class Commands(unittest.TestCase):
             self.assertTrue(all(0 < one < 10_000 for one in all_), all_)
 
 
+class Floor(unittest.TestCase):
+    def test_a_port_that_is_taken_is_refused(self):
+        with subprocess.Popen([FLOOR], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as first:
+            try:
+                port = first.stdout.readline().strip().rpartition(":")[2]
+                self.assertGreater(int(port), 0)
+                done = subprocess.run([FLOOR, "--port", port], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                      timeout=LIMIT_S)
+            finally:
+                first.kill()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"penstock_floor: port {port} is taken; give another, or 0 for any that is free\n")
+
+
 if __name__ == "__main__":
     if not all((PROGRAM, LOAD, FLOOR)):
         print("PENSTOCK_PROGRAM, PENSTOCK_LOAD or PENSTOCK_FLOOR is not set")

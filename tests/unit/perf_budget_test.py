@@ -133,6 +133,15 @@ class Budget(unittest.TestCase):
             with unittest.mock.patch.object(budget, "ROOT", folder):
                 self.assertEqual(budget.excuses("git", "HEAD~1"), {})
 
+    def test_a_commit_that_is_not_there_is_told_before_anything_is_counted(self):
+        options = unittest.mock.Mock(against="no-such-commit")
+        with unittest.mock.patch.multiple(budget, tools=unittest.mock.DEFAULT, programs_of=unittest.mock.DEFAULT,
+                                          count_all=unittest.mock.DEFAULT) as mocked, \
+                unittest.mock.patch.object(budget, "short_name", side_effect=Failure("there is no commit")), \
+                self.assertRaisesRegex(Failure, "there is no commit"):
+            budget.run(options)
+        mocked["count_all"].assert_not_called()
+
     def test_callgrinds_sum_is_read_and_nothing_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "out"

@@ -120,9 +120,11 @@ class Levels(unittest.TestCase):
 
 
 class Conclusions(unittest.TestCase):
-    def conclude(self, head, errors=0, of_base=0):
+    def conclude(self, head, errors=0, of_base=0, disturbed=0):
         verdicts = {"c1": judgement.judge(STEADY, rounds_of("cpu_us", *head), STEADY)}
-        data = {"c1": {"rounds": [[{"base": {"errors": of_base}, "head": {"errors": errors}, "floor": {"errors": 0}}]]}}
+        data = {"c1": {"rounds": [[{name: {"errors": count, "disturbed": pair < disturbed and name == "floor"}
+                                    for name, count in (("base", of_base), ("head", errors), ("floor", 0))}
+                                   for pair in range(4)]]}}
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             return compare.conclude(verdicts, data), printed.getvalue()
 
@@ -135,6 +137,14 @@ class Conclusions(unittest.TestCase):
         status, text = self.conclude((10, 15, 15))
         self.assertEqual(status, 0)
         self.assertIn("noise: c1: CPU µs/request +50.0%", text)
+
+    def test_what_was_not_judged_is_told(self):
+        self.assertEqual(self.conclude((10, 10, 10), disturbed=2), (0, "\nPASSES\n"))
+        status, text = self.conclude((10, 10, 10), disturbed=3)
+        self.assertEqual(status, 0)
+        self.assertRegex(text, "^\nPASSES by CPU time only: more than half of the pairs were disturbed, so requests/s and P99 ")
+        loud, quiet = ({"rounds": [[{"floor": {"disturbed": is_loud}}]]} for is_loud in (True, False))
+        self.assertIn("by CPU time only in churn: ", compare.unjudged({"c1": quiet, "churn": loud}))
 
     def test_what_is_slower_beyond_doubt_fails(self):
         status, text = self.conclude((13, 13, 13))
@@ -250,8 +260,41 @@ class Commits(unittest.TestCase):
         self.assertEqual(called[0][-1], "HEAD~3^{commit}")
 
     def test_what_does_not_end_well_is_told(self):
-        with self.assertRaisesRegex(Failure, "ended with 1, a reason: out of luck"):
+        with self.assertRaisesRegex(Failure, "a reason: python3?.* ended with 1: out of luck"):
             commits.call([sys.executable, "-c", "import sys; sys.exit('out of luck')"], "a reason")
+
+
+class Repositories(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.git("init", "-q")
+        self.git("-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "First")
+        self.enterContext(unittest.mock.patch.object(commits, "ROOT", self.folder))
+
+    def git(self, *words):
+        subprocess.run(["git", "-C", self.folder, *words], check=True, capture_output=True, timeout=LIMIT_S)
+
+    def test_a_commit_that_is_not_there(self):
+        self.assertRegex(commits.short_name("HEAD", "git"), "^[0-9a-f]+$")
+        for words in ("nothing", "HEAD~7"):
+            with self.subTest(words=words), self.assertRaises(Failure) as caught:
+                commits.short_name(words, "git")
+            self.assertRegex(str(caught.exception), rf"^there is no commit {words}( \(git: [^\n]+\))?$")
+
+    def test_a_repository_of_somebody_else(self):
+        ended = commits.Ended(["/git"], "there is no commit x", 128, "fatal: detected dubious ownership in repository at 'a'\nb")
+        with self.assertRaises(Failure) as caught, commits.telling_what_git_says():
+            raise ended
+        self.assertRegex(str(caught.exception), "^git does not read .*belongs to another user .*safe.directory")
+
+    def test_what_is_neither_a_program_nor_a_commit(self):
+        for words, told in ((f"{self.folder}/nowhere", "nowhere does not exist; "), ("./nowhere", "does not exist; "),
+                            (f"{self.folder}/", "is a folder; "), ("a/branch", "neither a program that exists nor a commit"),
+                            ("branch", "there is no commit branch")):
+            with self.subTest(words=words), self.assertRaisesRegex(Failure, told):
+                compare.check_commit(words)
+        self.git("branch", "a/branch")
+        compare.check_commit("a/branch")
 
 
 class Soak(unittest.TestCase):
@@ -281,6 +324,26 @@ class Soak(unittest.TestCase):
         self.assertEqual(soak.complaints(self.samples(descriptors=lambda at: 45 + at * 7 // 9)), [])
         found, = soak.complaints(self.samples(descriptors=lambda at: 45 + 2 * at))
         self.assertEqual(found, "descriptors grew by 18.0 in the second half, of at most 8.00")
+
+    def test_what_others_used_is_told(self):
+        samples = self.samples()
+        self.assertEqual(soak.disturbance(samples), "")
+        loud = [dataclasses.replace(one, foreign=0.3) for one in samples[:3]]
+        self.assertIn("3 of 20 samples disturbed by others", soak.disturbance(loud + samples[3:]))
+        self.assertTrue(soak.line_of(loud[0]).endswith(" (disturbed)"))
+        self.assertNotIn("disturbed", soak.line_of(samples[0]))
+
+    def test_own_work_is_not_that_of_others(self):
+        server = unittest.mock.Mock()
+        busy = iter(({0: 10.0, 1: 20.0, 2: 0.0}, {0: 11.0, 1: 20.5, 2: 9.0}))
+        times = iter((servers.CpuTime(1, 0, 0), servers.CpuTime(1.75, 0, 0)))
+        server.cpu_time = lambda: next(times)
+        usage = unittest.mock.Mock(ru_utime=0, ru_stime=0)
+        with unittest.mock.patch.object(soak.machine, "busy_s", lambda: next(busy)), \
+                unittest.mock.patch.object(soak.resource, "getrusage", lambda _: usage), \
+                unittest.mock.patch.object(soak.time, "process_time", iter((0.0, 0.25)).__next__), \
+                unittest.mock.patch.object(soak.time, "monotonic", iter((5.0, 7.0)).__next__):
+            self.assertEqual(soak.ForeignMeter(server, {0, 1}).foreign(), 0.25)  # 1.5 s less 1 s of our own, in 2 s
 
     def test_shrinking_is_well(self):
         falling = self.samples(resident=lambda at: (100 - at) * MIB, descriptors=lambda at: 90 - at)
@@ -333,6 +396,8 @@ class Footprint(unittest.TestCase):
         self.assertEqual(one.each_bytes, 1024)
         self.assertIn("resident, 1,024 idle", footprint.table_of([one], 1024))
         self.assertRegex(footprint.table_of([one], 1024).splitlines()[2], r"\| +1,024 \|$")
+        less = footprint.Idle("x", rest, rest, footprint.Memory(9 * MIB, 4 * MIB - 1024, MIB), 1024)
+        self.assertRegex(footprint.table_of([less], 1024).splitlines()[2], r"\| +0 \|$")
 
     def test_sizes_are_of_what_is_built(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -387,7 +452,9 @@ class CommandLine(unittest.TestCase):
 
     def test_what_cannot_be_asked_for(self):
         for words in (("soak",), ("soak", "--minutes", "0"), ("soak", "--minutes", "nan"), ("soak", "--minutes", "1e9"),
-                      ("compare",), ("compare", "HEAD", "--seconds", "60"), ("compare", "HEAD", "--scenarios", "c2")):
+                      ("compare",), ("compare", "HEAD", "--seconds", "60"), ("compare", "HEAD", "--scenarios", "c2"),
+                      ("compare", "HEAD", "--pairs", "1"), ("compare", "HEAD", "--nice", "20"),
+                      ("cold-start", "--nice", "-21"), ("peers", "--nice", "x"), ("standard", "--nice", "99")):
             with self.subTest(words=words):
                 self.assertEqual(self.run_it(*words).returncode, 2)
 

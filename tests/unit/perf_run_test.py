@@ -4,21 +4,25 @@
 import argparse
 import contextlib
 import dataclasses
+import errno
 import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 SOURCE = pathlib.Path(os.environ.get("PENSTOCK_SOURCE_DIR", pathlib.Path(__file__).resolve().parents[2]))
 LIMIT_S = 30  # far beyond what anything here needs
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner import arguments, calls, http_peers, load, own_load, peers, report, rounds, same_core, servers, site
+from runner import (arguments, calls, command_line, http_peers, load, own_load, peers, report, rounds, same_core, servers, site,
+                    static)
 from runner.tools import Failure
 
 WRK = """\
@@ -399,6 +403,72 @@ class Files(unittest.TestCase):
             self.assertEqual(len(set(lines)), len(lines))
 
 
+class Reservations(unittest.TestCase):
+    def told(self, disturbed, is_quick=False):
+        rounds_ = [{"disturbed": at < disturbed} for at in range(4)]
+        return same_core.reservations({"c1": {"rounds": {"floor": rounds_[:2], "penstock": rounds_[2:]}}}, is_quick)
+
+    def test_figures_that_are_none_are_called_so(self):
+        self.assertEqual(self.told(2), [])
+        sentence, = self.told(3)
+        self.assertIn("3 of 4 rounds disturbed", sentence)
+        sentence, = self.told(0, is_quick=True)
+        self.assertIn("no figure of it is to be quoted", sentence)
+        self.assertEqual(same_core.reservations({}, False), [])
+
+
+class Places(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_where_json_is_written_is_looked_at_first(self):
+        place = self.folder / "figures.json"
+        self.assertEqual(arguments.file_to_write(str(place)), place)
+        place.write_text("")
+        self.assertEqual(arguments.file_to_write(str(place)), place)
+        for text, words in ((self.folder, "is a folder"), (self.folder / "nowhere/x", "there is no folder .*nowhere"),
+                            (place / "x", "there is no folder")):
+            with self.subTest(text=text), self.assertRaisesRegex(argparse.ArgumentTypeError, words):
+                arguments.file_to_write(str(text))
+        with unittest.mock.patch.object(arguments.os, "access", lambda *_: False), \
+                self.assertRaisesRegex(argparse.ArgumentTypeError, "may not be written"):
+            arguments.file_to_write(str(place))
+
+    def test_each_command_looks_at_it(self):
+        for words in (("budget",), ("peers",), ("static",), ("compare", "HEAD"), ("soak", "--minutes", "1"), ("footprint",),
+                      ("cold-start",)):
+            with self.subTest(words=words):
+                done = subprocess.run([SOURCE / "perf/run", *words, "--json", self.folder / "nowhere/x"],
+                                      capture_output=True, text=True, timeout=LIMIT_S)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn("there is no folder", done.stderr)
+
+    def test_a_folder_that_cannot_be_written_is_a_sentence(self):
+        kept = arguments.ROOT / "build/perf/bodies"
+        words = command_line.words_of(PermissionError(errno.EACCES, "Permission denied", str(kept)))
+        self.assertRegex(words, rf"^{re.escape(str(kept))}: Permission denied; .*chown")
+        self.assertEqual(command_line.words_of(OSError(errno.ENOTDIR, "Not a directory", b"/x/y")), "/x/y: Not a directory")
+        self.assertIn("no space left", command_line.words_of(OSError(errno.ENOSPC, "No space left on device")))
+        self.assertEqual(command_line.words_of(OSError(errno.EPIPE, "Broken pipe")), "")
+
+    def test_it_is_told_without_a_traceback(self):
+        def run(_):
+            (self.folder / "file").write_text("")
+            (self.folder / "file/below").mkdir()
+
+        with unittest.mock.patch.object(command_line.footprint, "run", run), \
+                unittest.mock.patch.object(command_line.signal, "signal"), \
+                unittest.mock.patch.object(sys, "argv", ["perf/run", "footprint"]), \
+                contextlib.redirect_stderr(io.StringIO()) as printed:
+            self.assertEqual(command_line.main(), 1)
+        self.assertRegex(printed.getvalue(), r"^perf/run: .*/file/below: Not a directory\n$")
+
+    def test_sizes_are_told_as_they_are_given(self):
+        self.assertEqual([file.label for file in static.sizes("1kb,1MB")], ["1 KB", "1 MB"])
+        with self.assertRaisesRegex(argparse.ArgumentTypeError, "no files of 2KB, only of 1KB, 10KB, "):
+            static.sizes("2KB")
+
+
 class CommandLine(unittest.TestCase):
     def test_help_names_what_is_measured(self):
         done = subprocess.run([SOURCE / "perf/run", "static", "--help"], capture_output=True, text=True,
@@ -410,7 +480,12 @@ class CommandLine(unittest.TestCase):
         done = subprocess.run([SOURCE / "perf/run", "static", "--program", "/nowhere/penstock"], capture_output=True,
                               text=True, timeout=LIMIT_S)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("/nowhere/penstock does not exist", done.stderr)
+        self.assertIn(f"/nowhere/penstock does not exist; {arguments.HOW_TO_BUILD}\n", done.stderr)
+        done = subprocess.run([SOURCE / "perf/run", "standard", "--system-allocator", "/nowhere/penstock", "--program",
+                               sys.executable, "--load", sys.executable, "--only", "low"], capture_output=True, text=True,
+                              timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "/nowhere/penstock does not exist; cmake .*-DPENSTOCK_JEMALLOC=OFF")
 
     def test_help_of_peers(self):
         done = subprocess.run([SOURCE / "perf/run", "peers", "--help"], capture_output=True, text=True, timeout=LIMIT_S)

@@ -8,7 +8,7 @@ import unittest
 import xml.etree.ElementTree
 
 from _perf_standard import ENVIRONMENT, fake, fakes
-from runner.standard import checks, drawings, pages, plots, scenarios, study
+from runner.standard import checks, command, drawings, pages, plots, scenarios, study, thresholds
 from runner.tools import Failure
 
 NAN = float("nan")
@@ -98,7 +98,26 @@ class Report(unittest.TestCase):
     def test_without_failures_it_says_so(self):
         text = report_of(records={"low": fakes("low", [20_000.0, 20_001])}, checks=[checks.Check("a", "", True, "b")])
         self.assertIn("No check has failed.", text)
-        self.assertIn("Every requirement that was measured is met.", text)
+        self.assertIn("Every requirement that was measured is met; 10 of 15 were not measured.", text)
+
+    def test_how_many_were_measured(self):
+        lines = [thresholds.Line("a", "b", "c", met) for met in (True, None, None, False)]
+        self.assertEqual(pages.not_measured(lines), "2 of 4 were not measured")
+        self.assertEqual(pages.not_measured(lines[:2]), "1 of 2 was not measured")
+        self.assertEqual(pages.not_measured(lines[:1]), "all 1 were measured")
+
+    def test_what_cannot_be_known_has_not_failed(self):
+        for passed, words in (((None, None), "not known"), ((True, None, False), "1 of 2 have passed, 1 not known"),
+                              ((True,), "1 of 1 has passed")):
+            several = [checks.Check("spread of", f"s{at}", one, "w") for at, one in enumerate(passed)]
+            with self.subTest(passed=passed):
+                self.assertIn(f"- spread of each scenario: {words}\n", report_of(checks=several))
+
+    def test_the_closing_counts_in_plain_words(self):
+        whole = study.Study(ENVIRONMENT, 10, records={"low": fakes("low", [9_000.0])},
+                            checks=[checks.Check("a", "", None, "b"), checks.Check("c", "", False, "d")])
+        self.assertEqual(command.closing_of(whole),
+                         "1 scenario; 1 of 2 checks failed, 2 requirements not met, 10 of 15 were not measured")
 
     def test_what_a_server_says_breaks_no_table(self):
         text = report_of(failures={"low": "a | b\n## c"}, checks=[checks.Check("answers of", "low", False, "a | b\n## c")])

@@ -1,6 +1,7 @@
 """`perf/run standard`: the written performance standard, from its checks to its report."""
 
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -8,7 +9,8 @@ import sys
 import time
 
 from .. import machine, tools
-from ..arguments import PROGRAM, ROOT, check_nice, check_programs, commit, positive
+from ..arguments import PROGRAM, ROOT, add_nice, check_nice, check_programs, commit, positive
+from ..report import counted
 from ..tools import Failure
 from . import answers, checks, history, pages
 from .bench import Bench, Tools
@@ -20,6 +22,9 @@ BUILD = ROOT / "build/release/perf"
 RAW = ROOT / "build/perf/standard"
 DOCUMENTS = ROOT / "docs/performance"
 HISTORY = "baseline-history.json"
+HOW_TO_BUILD_OTHER = (
+    "cmake --preset release -B build/system-allocator -DPENSTOCK_JEMALLOC=OFF -DPENSTOCK_TESTS=OFF -DPENSTOCK_PERF=OFF && "
+    "cmake --build build/system-allocator --target penstock_program")
 LONGEST_NAME = 60
 LONGEST_RUN_S = 60  # of penstock_load
 START_LIMIT_S = 10
@@ -29,7 +34,7 @@ def add_command(commands):
     command = commands.add_parser(
         "standard", help="the written performance standard, with a report", description=__doc__.replace("`", ""),
         epilog=f"--only takes scenarios, kinds ({', '.join(RUNS)}) and sections: rates, capacity, allocators. "
-               f"Scenarios: {', '.join(BY_NAME)}.")
+               f"Scenarios: {', '.join(name for name in BY_NAME if name not in RUNS)}.")
     command.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="of a release build (%(default)s)")
     command.add_argument("--routes-program", type=pathlib.Path, default=BUILD / "penstock_budget_served",
                          help="which has 1,000 routes (%(default)s)")
@@ -41,7 +46,7 @@ def add_command(commands):
     command.add_argument("--seconds", type=positive, default=10, help="of each run, (%(default)s)")
     command.add_argument("--runs", type=positive, help="of each scenario (basic 5, extended 3, regression 10)")
     command.add_argument("--quick", action="store_true", help="one run of one second, below build/, without history")
-    command.add_argument("--nice", type=int, default=0, help="of servers and clients alike; below 0 for root only")
+    add_nice(command, "servers and clients alike")
     command.add_argument("--peers", type=pathlib.Path, metavar="FILE", help="what `perf/run peers --json FILE` has written")
     command.add_argument("--output", type=pathlib.Path, help=f"folder of the report ({DOCUMENTS.relative_to(ROOT)})")
     command.add_argument("--records", type=pathlib.Path, default=RAW / "runs", help="folder of the runs (%(default)s)")
@@ -79,8 +84,10 @@ def prepare(options, scenarios, sections):
     """Finds what is needed and looks at the machine, before anything is started."""
     wanted = [options.program, options.load]
     wanted += [options.routes_program] * any(scenario.program == "routes" for scenario in scenarios)
-    wanted += [options.floor] * ("capacity" in sections) + [options.system_allocator] * bool(options.system_allocator)
+    wanted += [options.floor] * ("capacity" in sections)
     check_programs(*wanted)
+    if options.system_allocator:
+        check_programs(options.system_allocator, how=HOW_TO_BUILD_OTHER)
     check_nice(options.nice)
     if options.quick:
         options.seconds = 1
@@ -110,7 +117,11 @@ def folder_of_report(options):
         folder.mkdir(parents=True, exist_ok=True)
         options.records.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Failure(f"there is no place for the report: {problem}") from problem
+        raise Failure(f"there is no place for the report: {problem.filename}: {problem.strerror}; give --output or "
+                      "--records") from problem
+    for place in (folder, options.records):
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise Failure(f"there is no place for the report: {place} may not be written; give --output or --records")
     history.read(folder / HISTORY)
     return folder
 
@@ -220,10 +231,14 @@ def write(study, options):
     (folder / f"{name}.md").write_text(text)
     if not options.quick:
         history.append(folder / HISTORY, history.entry_of(f"{name}.md", study.environment, study.summaries))
-    print(f"{folder / name}.md")
+    print(f"{closing_of(study)}\nThe report is {folder / name}.md")
+
+
+def closing_of(study):
     failed = sum(check.passed is False for check in study.checks)
-    print(f"{len(study.records)} scenarios; {failed} of {len(study.checks)} checks have failed, "
-          f"{sum(line.met is False for line in study.lines)} requirements are not met; all of it is in the report")
+    unmet = sum(line.met is False for line in study.lines)
+    return (f"{counted(len(study.records), 'scenario')}; {failed} of {counted(len(study.checks), 'check')} failed, "
+            f"{counted(unmet, 'requirement')} not met, {pages.not_measured(study.lines)}")
 
 
 def name_of(only):

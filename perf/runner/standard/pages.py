@@ -61,13 +61,22 @@ def in_short(study):
     if all(line.met is None for line in study.lines):
         parts.append("No requirement was measured.")
     else:
-        parts += ["Every requirement that was measured is met." if not unmet else
+        parts += [f"Every requirement that was measured is met; {not_measured(study.lines)}." if not unmet else
                   "Requirements that are not met:\n\n" + "\n".join(f"- **{line.what}**: {line.figure}, wanted {line.wanted}"
-                                                                   for line in unmet)]
+                                                                   for line in unmet)
+                  + f"\n\nOf all requirements, {not_measured(study.lines)}."]
     missing = [f"{name}: {words}" for name, words in study.failures.items()] + study.notes
     missing = [f"- {tables.one_line(words)}" for words in missing]
     parts += ["Not measured:\n\n" + "\n".join(missing)] if missing else []
     return section("In short", *parts)
+
+
+def not_measured(lines):
+    """How many of the requirements were not: a selection can meet all that it looks at."""
+    count = sum(line.met is None for line in lines)
+    if count == 0:
+        return f"all {len(lines)} were measured"
+    return f"{count} of {len(lines)} {'was' if count == 1 else 'were'} not measured"
 
 
 def by_kind(checks):
@@ -84,8 +93,18 @@ def passed(checks):
     kinds = {}
     for check in checks:
         if check.of:
-            kinds.setdefault(check.kind, []).append(check.passed is True)
-    return "\n".join(f"- {kind} each scenario: {sum(all_)} of {len(all_)} have passed" for kind, all_ in kinds.items())
+            kinds.setdefault(check.kind, []).append(check.passed)
+    return "\n".join(f"- {kind} each scenario: {passed_of(all_)}" for kind, all_ in kinds.items())
+
+
+def passed_of(verdicts):
+    """What cannot be known has neither passed nor failed."""
+    known = [one for one in verdicts if one is not None]
+    if not known:
+        return "not known"
+    unknown = len(verdicts) - len(known)
+    return (f"{sum(known)} of {len(known)} {'has' if len(known) == 1 else 'have'} passed"
+            + f", {unknown} not known" * bool(unknown))
 
 
 def not_yet():

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ..report import counted
 from ..tools import Failure
 
 RUNS = {"basic": 5, "extended": 3, "regression": 10}
@@ -30,7 +31,7 @@ class Scenario:
     def title(self):
         words = [f"{self.method} {self.path}"]
         words += [f"{self.sent_bytes:,} bytes of JSON"] * bool(self.sent_bytes)
-        words += [f"{self.connections:,} connections", f"{self.threads} load processes"]
+        words += [counted(self.connections, "connection"), f"{self.threads} load process" + "es" * (self.threads != 1)]
         words += [f"{self.depth} at once"] * (self.depth > 1) + ["a connection for each"] * self.closes
         words += [f"{self.reactors} reactors"] * (self.reactors > 1)
         words += [f"{self.rate:,.0f} a second are due"] * bool(self.rate)
@@ -81,7 +82,7 @@ def selected(words):
     """The scenarios and the sections of a list of names, kinds among them; all when there is none."""
     if words is None:
         return list(SCENARIOS), list(SECTIONS)
-    known = [*BY_NAME, *RUNS, *SECTIONS]
+    known = list(dict.fromkeys([*BY_NAME, *RUNS, *SECTIONS]))  # one of the kinds is called as its only scenario
     if unknown := [word for word in words if word not in known]:
         if unknown[0] in NOT_YET:
             raise Failure(f"there is no {NOT_YET[unknown[0]]} yet to be measured")
