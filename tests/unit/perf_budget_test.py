@@ -27,6 +27,19 @@ def counts_of(**simulated):
     return {name: {"simulated": count, "served": None, "calls": 3.0} for name, count in simulated.items()}
 
 
+@contextlib.contextmanager
+def history(*messages):
+    """A repository of empty commits, for the budget to look into; gives what calls git there."""
+    with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(budget, "ROOT", folder):
+        def git(*words, **more):
+            return subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
+                                  capture_output=True, timeout=LIMIT_S, **more).stdout.decode().strip()
+        git("init", "-q")
+        for message in messages:
+            git("commit", "-q", "--allow-empty", "-m", message)
+        yield git
+
+
 class Budget(unittest.TestCase):
     def judge(self, new, old, excused=()):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
@@ -68,29 +81,17 @@ class Budget(unittest.TestCase):
                 self.assertEqual(budget.exceeds_ceilings(counts_of(unknown=1)), 1)
 
     def test_reasons_are_lines_of_commits(self):
-        with tempfile.TemporaryDirectory() as folder:
-            def git(*words):
-                subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
-                               capture_output=True, timeout=LIMIT_S)
-            git("init", "-q")
-            git("commit", "-q", "--allow-empty", "-m", "First\n\nBudget: close: not of this range")
-            git("commit", "-q", "--allow-empty", "-m", "Second\n\nBudget: json, body-100k: a reason\nBudget: no reason")
-            with unittest.mock.patch.object(budget, "ROOT", folder):
-                self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason", "body-100k": "a reason"})
+        with history("First\n\nBudget: close: not of this range",
+                     "Second\n\nBudget: json, body-100k: a reason\nBudget: no reason"):
+            self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason", "body-100k": "a reason"})
 
     def test_a_message_that_is_no_utf8_is_read_all_the_same(self):
-        with tempfile.TemporaryDirectory() as folder:
-            def git(*words, **more):
-                return subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
-                                      capture_output=True, timeout=LIMIT_S, **more).stdout.decode().strip()
-            git("init", "-q")
-            git("commit", "-q", "--allow-empty", "-m", "First")
+        with history("First") as git:
             # As tools other than `git commit` write it, which would turn it into UTF-8.
             text = (f"tree {git('rev-parse', 'HEAD^{tree}')}\nparent {git('rev-parse', 'HEAD')}\n"
                     "author x <x> 1 +0000\ncommitter x <x> 1 +0000\n\n").encode() + b"Gr\xf6\xdfer\n\nBudget: json: a reason\n"
             git("update-ref", "HEAD", git("hash-object", "-t", "commit", "-w", "--stdin", input=text))
-            with unittest.mock.patch.object(budget, "ROOT", folder):
-                self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason"})
+            self.assertEqual(budget.excuses("git", "HEAD~1"), {"json": "a reason"})
 
     def test_what_a_command_has_started_ends_with_it_when_its_time_is_over(self):
         with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.object(commits, "LIMIT_S", 1):
@@ -123,15 +124,8 @@ class Budget(unittest.TestCase):
             self.assertTrue(done)
 
     def test_the_words_by_which_a_reason_is_asked_for_are_none(self):
-        with tempfile.TemporaryDirectory() as folder:
-            def git(*words):
-                subprocess.run(["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x", *words], check=True,
-                               capture_output=True, timeout=LIMIT_S)
-            git("init", "-q")
-            git("commit", "-q", "--allow-empty", "-m", "First")
-            git("commit", "-q", "--allow-empty", "-m", "Second\n\nBudget: json: \u2026")
-            with unittest.mock.patch.object(budget, "ROOT", folder):
-                self.assertEqual(budget.excuses("git", "HEAD~1"), {})
+        with history("First", "Second\n\nBudget: json: \u2026"):
+            self.assertEqual(budget.excuses("git", "HEAD~1"), {})
 
     def test_a_commit_that_is_not_there_is_told_before_anything_is_counted(self):
         options = unittest.mock.Mock(against="no-such-commit")
