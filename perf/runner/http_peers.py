@@ -96,6 +96,14 @@ def http_peers(floor, program, site, found, given):
     return peers + [from_words(words) for words in given]
 
 
+def goal_peers(program, layers, site):
+    """What the goals of speed ask for beside `penstock`: several reactors, and a handler behind much else."""
+    only = dict.fromkeys(PATHS, "")
+    peers = [HttpPeer(f"reactors-{count}", penstock_command(program, site, count), only | {"plaintext": PATHS["plaintext"]})
+             for count in (2, 4, 8)]
+    return [*peers, HttpPeer("layers", lambda port, *_: [layers, "", str(port)], only | {"plaintext": "/layers/plaintext"})]
+
+
 def make_site(site):
     """The bodies as files, for those that answer with files."""
     site.mkdir(parents=True, exist_ok=True)
@@ -111,9 +119,9 @@ def floor_command(program):
     return command
 
 
-def penstock_command(program, site):
+def penstock_command(program, site, reactors=1):
     def command(port, *_):
-        return [program, "serve", site, "--demo", "--reactors", "1", "--address", "127.0.0.1", "--port", str(port)]
+        return [program, "serve", site, "--demo", "--reactors", str(reactors), "--address", "127.0.0.1", "--port", str(port)]
 
     return command
 

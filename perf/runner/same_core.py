@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from . import http_peers, machine, report, tools
-from .arguments import ROOT, add_common, check_common, commit, refuse_namesakes, selected
+from .arguments import ROOT, add_common, check_common, check_programs, commit, refuse_namesakes, selected
 from .http_peers import REFERENCE, SIZES
 from .judgement import DISTURBED_SHARE
 from .own_load import OwnLoad
@@ -68,6 +68,10 @@ def add_command(commands):
     command.add_argument("--floor", type=pathlib.Path, default=TOOLS / "penstock_floor", help="(%(default)s)")
     command.add_argument("--load", type=pathlib.Path, default=TOOLS / "penstock_load", help="(%(default)s)")
     command.add_argument("--scenarios", type=scenarios, default=SCENARIOS, help="for example c1,pipe16 (all)")
+    command.add_argument("--goals", action="store_true", help="also Penstock with 2, 4 and 8 reactors, and with 1,000 routes and "
+                         "three middlewares around the handler: reactors-2, reactors-4, reactors-8 and layers")
+    command.add_argument("--layers", type=pathlib.Path, default=TOOLS / "penstock_budget_served", help="what serves the last of "
+                         "them (%(default)s)")
     command.add_argument("--core", type=int, help="of servers and clients (the first)")
     command.set_defaults(run=run)
 
@@ -141,6 +145,9 @@ def prepare(options):
     http_peers.make_site(site)
     found = {name: place for name in http_peers.PACKAGES if (place := tools.place_of(name))}
     peers = http_peers.http_peers(options.floor, options.program, site, found, options.given)
+    if options.goals:
+        check_programs(options.layers)
+        peers += http_peers.goal_peers(options.program, options.layers, site)
     refuse_namesakes(peers)
     if options.only is not None:
         peers = selected(peers, options.only, REFERENCE)

@@ -31,7 +31,8 @@ def fake(name="medium", number=1, scenario=None, **fields):
     used = {"cpu_us": 5.0, "user_us": 1.0, "system_us": 4.0, "client_cpu_us": 5.0, "cpu_s": 0.5, "wall_s": 1.0, "cores": 1, "busy": 0.5,
             "client_busy": 0.5,
             "foreign_cores": 0.01, "peak_rss_bytes": 7 << 20, "peak_is_of_run": True, "end_rss_bytes": 6 << 20,
-            "voluntary_switches": 0.01, "involuntary_switches": 0.001, "calls": 2.0, "calls_by_name": {"recvfrom": 2.0},
+            "voluntary_switches": 0.01, "involuntary_switches": 0.001,
+            "page_faults": 0.0, "calls": 2.0, "calls_by_name": {"recvfrom": 2.0},
             "allocator": "jemalloc"}
     results |= {field: value for field, value in fields.items() if field in results}
     used |= {field: value for field, value in fields.items() if field in used}

@@ -12,7 +12,7 @@ from .. import machine, tools
 from ..arguments import PROGRAM, ROOT, add_nice, check_nice, check_programs, commit, positive
 from ..report import counted
 from ..tools import Failure
-from . import answers, checks, history, pages
+from . import answers, checks, goals, history, pages
 from .bench import Bench, Tools
 from .drawings import drawings_of
 from .scenarios import ALLOCATOR_SCENARIOS, BY_NAME, CAPACITY_CONNECTIONS, RATE_SHARES, RUNS, Scenario, selected
@@ -47,7 +47,8 @@ def add_command(commands):
     command.add_argument("--runs", type=positive, help="of each scenario (basic 5, extended 3, regression 10)")
     command.add_argument("--quick", action="store_true", help="one run of one second, below build/, without history")
     add_nice(command, "servers and clients alike")
-    command.add_argument("--peers", type=pathlib.Path, metavar="FILE", help="what `perf/run peers --json FILE` has written")
+    for other in ("peers", "budget", "footprint"):
+        command.add_argument(f"--{other}", type=pathlib.Path, metavar="FILE", help=f"what `perf/run {other} --json FILE` has written")
     command.add_argument("--output", type=pathlib.Path, help=f"folder of the report ({DOCUMENTS.relative_to(ROOT)})")
     command.add_argument("--records", type=pathlib.Path, default=RAW / "runs", help="folder of the runs (%(default)s)")
     command.set_defaults(run=run)
@@ -94,18 +95,23 @@ def prepare(options, scenarios, sections):
     if options.seconds > LONGEST_RUN_S:
         raise Failure(f"--seconds {options.seconds} is more than {LONGEST_RUN_S}, which is the most for a run")
     options.output = folder_of_report(options)
-    peers = read_peers(options.peers) if options.peers else None
+    others = {
+        "peers": read_peers(options.peers) if options.peers else None,
+        "counts": goals.read_counts(options.budget) if options.budget else None,
+        "footprint": goals.read_footprint(options.footprint) if options.footprint else None,
+    }
     site = RAW / "site"
     answers.make_site(site)
     strace = tools.place_of("strace")
     environment = environment_of(options)
-    study = Study(environment, options.seconds, options.quick, peers=peers)
+    study = Study(environment, options.seconds, options.quick, **others)
     largest = max([scenario.connections for scenario in scenarios], default=max(CAPACITY_CONNECTIONS))
     study.checks += checks.before(options.program, largest)
     if strace is None:
         study.notes.append(f"system calls: strace is not installed (Debian package {tools.PACKAGES['strace']})")
-    if peers is None:
-        study.notes.append("other servers: no --peers FILE was given")
+    for name in ("peers", "budget", "footprint"):
+        if getattr(options, name) is None:
+            study.notes.append(f"what `perf/run {name}` measures: no --{name} FILE was given")
     programs = Tools(options.program, options.routes_program, options.floor, options.load, strace)
     return Bench(programs, site, environment, options), study
 

@@ -93,6 +93,7 @@ def resources_of(result, gauge, cores, client_cores, calls, allocator):
         "end_rss_bytes": gauge.end_bytes,
         "voluntary_switches": each(gauge.switches[0]),
         "involuntary_switches": each(gauge.switches[1]),
+        "page_faults": each(gauge.page_faults),
         "calls": None if calls is None else sum(calls.values()),
         "calls_by_name": calls,
         "allocator": allocator,

@@ -1,4 +1,4 @@
-"""Memory and context switches of a server, as /proc has them (man 5 proc_pid_status)."""
+"""Memory, page faults and context switches of a server, as /proc has them (man 5 proc_pid_status, proc_pid_stat)."""
 
 import contextlib
 import pathlib
@@ -8,21 +8,24 @@ from ..rounds import Meter
 
 RESET_PEAK = "5"  # man 5 proc_pid_clear_refs
 BYTES_PER_KB = 1024
+MINOR_FAULTS = 7  # its place behind the name of the process
 
 
 class Gauge(Meter):
-    """What a run has used: CPU time, switches between threads, and memory."""
+    """What a run has used: CPU time, switches between threads, page faults, and memory."""
 
     def __enter__(self):
         self.pids = self.server.processes()
         self.peak_is_of_run = all([reset_peak(pid) for pid in self.pids])
         self.switches_before = switches_of(self.pids)
+        self.faults_before = faults_of(self.pids)
         super().__enter__()
 
     def __exit__(self, *of_exception):
         super().__exit__(*of_exception)
         after = switches_of(self.pids)
         self.switches = tuple(new - old for new, old in zip(after, self.switches_before, strict=True))
+        self.page_faults = faults_of(self.pids) - self.faults_before
         self.peak_bytes = sum(memory_of(pid, "VmHWM") for pid in self.pids)
         self.end_bytes = sum(memory_of(pid, "VmRSS") for pid in self.pids)
 
@@ -51,6 +54,15 @@ def switches_of(pids):
                 voluntary += number_in(text, "voluntary_ctxt_switches")
                 involuntary += number_in(text, "nonvoluntary_ctxt_switches")
     return voluntary, involuntary
+
+
+def faults_of(pids):
+    """Pages that had to be mapped, without reading from a disk."""
+    faults = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            faults += int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[MINOR_FAULTS])
+    return faults
 
 
 def number_in(text, field):

@@ -12,7 +12,7 @@ from .samples import summary_of
 
 FIGURES = ("per_second", "bytes_per_second", "mean_us", "p50_us", "p95_us", "p99_us", "p999_us", "max_us", "cpu_us",
            "user_us", "system_us", "client_cpu_us", "peak_rss_bytes", "end_rss_bytes", "voluntary_switches",
-           "involuntary_switches", "calls", "busy", "client_busy")
+           "involuntary_switches", "page_faults", "calls", "busy", "client_busy")
 # By which a run is called an outlier or far from the others.
 JUDGED = {"per_second": "requests/s", "p99_us": "P99", "cpu_us": "CPU time"}
 
@@ -31,6 +31,8 @@ class Study:
     allocators: dict = field(default_factory=dict)  # by scenario, (records, records of the other program)
     notes: list = field(default_factory=list)       # what was not measured, and why
     peers: dict | None = None                       # what `perf/run peers --json` has written
+    counts: dict | None = None                      # of `perf/run budget --json`, as read_counts has it
+    footprint: dict | None = None                   # of `perf/run footprint --json`, as read_footprint has it
 
     @property
     def summaries(self):

@@ -39,11 +39,11 @@ def of_resources(by_name):
             name, median("cpu_us"), median("user_us"), median("system_us"), median("client_cpu_us"),
             mib(summaries["peak_rss_bytes"].median) + " since its start" * (not peak_is_of_run),
             mib(summaries["end_rss_bytes"].median), f"{summaries['voluntary_switches'].median:.3f}",
-            f"{summaries['involuntary_switches'].median:.4f}", median("calls"),
+            f"{summaries['involuntary_switches'].median:.4f}", f"{summaries['page_faults'].median:.4f}", median("calls"),
             f"{share(summaries['busy'].median)}, {share(summaries['client_busy'].median)}",
         ))
     return table(("scenario", "CPU µs/request", "user", "system", "client's µs", "peak RSS, MiB", "RSS at the end",
-                  "voluntary switches/request", "involuntary", "system calls/request", "busy: server, load"), lines,
+                  "voluntary switches/request", "involuntary", "page faults/request", "system calls/request", "busy: server, load"), lines,
                  left=("scenario",))
 
 
