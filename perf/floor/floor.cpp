@@ -78,6 +78,7 @@ bool parse(int argc, char** argv, Options* options);
 template <typename Number>
 bool parse_number(std::string_view text, Number* number, Number limit);
 unsigned count_requests(std::string_view input, std::uint8_t* matched);
+[[noreturn]] void refuse_port(std::uint16_t port, const char* what);
 void check(bool is_well, const char* what);
 
 }  // namespace
@@ -159,13 +160,12 @@ void Floor::listen(std::uint16_t port) {
     auto* const any = reinterpret_cast<sockaddr*>(&address);
     // Without SO_REUSEPORT, by which two floors would share the port and each get some of the connections.
     // Afterwards with it, as Penstock's sockets are.
-    const bool listens = ::bind(listener_, any, size) == 0 && ::listen(listener_, kBacklog) == 0;
-    if (!listens && errno == EADDRINUSE) {
-        std::fprintf(stderr, "penstock_floor: port %u is taken; give another, or 0 for any that is free\n",
-                     unsigned{port});
-        std::exit(EXIT_FAILURE);
+    if (::bind(listener_, any, size) != 0) {
+        refuse_port(port, "bind");
     }
-    check(listens, "bind");
+    if (::listen(listener_, kBacklog) != 0) {
+        refuse_port(port, "listen");
+    }
     ::setsockopt(listener_, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
     check(::getsockname(listener_, any, &size) == 0, "getsockname");
     watch(EPOLL_CTL_ADD, listener_, EPOLLIN);
@@ -302,6 +302,16 @@ unsigned count_requests(std::string_view input, std::uint8_t* matched) {
         }
     }
     return count;
+}
+
+void refuse_port(std::uint16_t port, const char* what) {
+    std::string why = "is taken";
+    if (errno != EADDRINUSE) {
+        why = std::string("cannot be had (").append(what).append(": ").append(std::strerror(errno)).append(")");
+    }
+    std::fprintf(stderr, "penstock_floor: port %u %s; give another, or 0 for any that is free\n", unsigned{port},
+                 why.c_str());
+    std::exit(EXIT_FAILURE);
 }
 
 void check(bool is_well, const char* what) {

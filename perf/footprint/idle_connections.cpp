@@ -10,9 +10,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <future>
 #include <string>
@@ -45,7 +47,7 @@ int connect_and_ask(std::uint16_t port);
 Memory memory_of(Server& server);
 long resident_bytes();
 bool print_line(unsigned count, const Memory& before, const Memory& after);
-void check(bool is_well, const char* what);
+void check(bool is_well, const char* what, const char* why = nullptr);
 
 }  // namespace
 
@@ -110,13 +112,13 @@ bool measure(unsigned count) {
     Server server(config);
     server.listen({.address = "127.0.0.1"}, router);
     const Result<void> started = server.start();
-    check(started.ok(), started.ok() ? "" : started.error().message.c_str());
+    check(started.ok(), "start", started.ok() ? "" : started.error().message.c_str());
     const std::uint16_t port = server.port();
     ::close(connect_and_ask(port));  // what the first request takes for ever is not theirs
     const Memory before = memory_of(server);
     char done = 0;
     check(::write(port_pipe[1], &port, sizeof port) == sizeof port, "write");
-    check(::read(done_pipe[0], &done, 1) == 1, "clients");
+    check(::read(done_pipe[0], &done, 1) == 1, "clients", "they ended before all of their connections were open");
     const bool is_within_target = print_line(count, before, memory_of(server));
     ::close(port_pipe[1]);  // the clients leave
     ::waitpid(clients, nullptr, 0);
@@ -137,6 +139,7 @@ void connect_and_rest(int port_fd, int done_fd, unsigned count) {
 int connect_and_ask(std::uint16_t port) {
     constexpr std::string_view kRequest = "GET / HTTP/1.1\r\nHost: footprint\r\n\r\n";
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    check(fd >= 0, "socket");
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -145,7 +148,9 @@ int connect_and_ask(std::uint16_t port) {
     check(::send(fd, kRequest.data(), kRequest.size(), 0) == static_cast<ssize_t>(kRequest.size()), "send");
     std::array<char, 1024> answer{};
     const ssize_t size = ::recv(fd, answer.data(), answer.size(), 0);
-    check(size > 0 && std::string_view(answer.data(), static_cast<std::size_t>(size)).ends_with("hello"), "answer");
+    check(size >= 0, "recv");
+    check(std::string_view(answer.data(), static_cast<std::size_t>(size)).ends_with("hello"), "answer",
+          "it is not what the handler sends");
     return fd;
 }
 
@@ -162,7 +167,7 @@ Memory memory_of(Server& server) {
         memory.connections = reactor.connections().in_use();
         told.set_value(memory);
     });
-    check(is_posted, "post");
+    check(is_posted, "post", "the reactor takes nothing");
     Memory memory = told.get_future().get();
     memory.resident_bytes = resident_bytes();
     return memory;
@@ -176,7 +181,7 @@ long resident_bytes() {
 }
 
 bool print_line(unsigned count, const Memory& before, const Memory& after) {
-    check(after.connections >= count, "some connections have ended");
+    check(after.connections >= count, "connections", "some have ended");
     const auto each = [count](std::size_t bytes) { return static_cast<double>(bytes) / count; };
     const double held = each(count * sizeof(Connection) + after.leased_bytes);
     const auto growth = static_cast<std::size_t>(std::max(0L, after.resident_bytes - before.resident_bytes));
@@ -185,9 +190,11 @@ bool print_line(unsigned count, const Memory& before, const Memory& after) {
     return held <= kTargetBytes;
 }
 
-void check(bool is_well, const char* what) {
+// Without a reason it is the system's.
+void check(bool is_well, const char* what, const char* why) {
     if (!is_well) {
-        std::fprintf(stderr, "penstock_footprint: it failed at: %s\n", what);
+        std::fprintf(stderr, "penstock_footprint: it failed at: %s: %s\n", what,
+                     why == nullptr ? std::strerror(errno) : why);
         ::_exit(EXIT_FAILURE);
     }
 }

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <stdexcept>
 
 namespace penstock::load {
 
@@ -33,6 +34,7 @@ std::int64_t to_ns(double seconds) {
     return static_cast<std::int64_t>(seconds * kNsPerS);
 }
 double cpu_s();
+void check(bool is_well, const char* what);
 
 }  // namespace
 
@@ -47,6 +49,7 @@ LoadLoop::LoadLoop(const Options& options)
     }
     connections_.assign(options.connections, Connection(shape_));
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+    check(epoll_ >= 0, "epoll_create1");
 }
 
 LoadLoop::~LoadLoop() {
@@ -70,14 +73,17 @@ std::string LoadLoop::ramp() {
         turn(deadline);
     }
     if (ramped_ == connections_.size()) {
+        retries_.clear();  // all go on in the first flow, and none twice
         return {};
     }
     return std::to_string(connections_.size() - ramped_) + " of " + std::to_string(connections_.size()) +
            " connections have had no answer, " + std::to_string(tally_.refused) + " were refused";
 }
 
-void LoadLoop::flow(double seconds) {
+void LoadLoop::flow(double seconds, std::uint64_t requests) {
     figures_ = {};
+    tally_ = {};
+    most_requests_ = requests;
     issued_ = 0;
     for (Connection& connection : connections_) {
         connection.due = connection.sent = connection.answered = 0;
@@ -89,6 +95,7 @@ void LoadLoop::flow(double seconds) {
     make_requests(end_ns);
     phase_ = Phase::drain;
     drain(end_ns + to_ns(options_.patience_s));
+    figures_.asked = issued_;
     figures_.seconds = static_cast<double>(last_answer_ns_ - start_ns_) / kNsPerS;
     figures_.cpu_s = cpu_s() - cpu_before_s;
 }
@@ -103,7 +110,7 @@ void LoadLoop::make_requests(std::int64_t end_ns) {
         if (is_open_loop()) {
             schedule(now);
         }
-        const bool is_done = issued_ == options_.requests;
+        const bool is_done = issued_ == most_requests_;
         if (is_done && is_settled()) {
             return;
         }
@@ -119,7 +126,8 @@ void LoadLoop::drain(std::int64_t until_ns) {
     while (!is_settled() && now_ns() < until_ns) {
         turn(until_ns);
     }
-    tally_.unanswered += waiting_ + ending_;
+    tally_.unanswered += waiting_;
+    tally_.unended += ending_;
     for (Connection& connection : connections_) {
         if (connection.sent != connection.answered || connection.awaits_end) {
             close(connection);
@@ -135,6 +143,7 @@ void LoadLoop::turn(std::int64_t until_ns) {
                             static_cast<long>(left_ns % kNsPerS)};
     std::array<epoll_event, kEvents> events;
     const int count = ::epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), &limit, nullptr);
+    check(count >= 0 || errno == EINTR, "epoll_pwait2");
     for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<std::size_t>(i)];
         on_event(*static_cast<Connection*>(event.data.ptr), event.events);
@@ -212,10 +221,11 @@ void LoadLoop::on_end(Connection& connection) {
     fail(connection);
 }
 
-// The connection is of no more use. What it was asked is lost; what went wrong has been counted, or is here.
+// The connection is of no more use. What it was asked is lost: behind an answer that is none, which has been counted itself.
 void LoadLoop::fail(Connection& connection) {
-    std::uint64_t counted_already = 0;
-    lose_requests(connection, &counted_already);
+    std::uint64_t lost = 0;
+    lose_requests(connection, &lost);
+    tally_.malformed += lost - std::min<std::uint64_t>(lost, 1);
     close(connection);
     if (++connection.failures >= kFailureLimit) {
         give_up(connection);
@@ -262,8 +272,8 @@ void LoadLoop::go_on(Connection& connection) {
         if (count > 0) {
             request(connection, count);
         }
-    } else if (phase_ == Phase::flow && issued_ < options_.requests) {
-        const std::uint64_t count = std::min<std::uint64_t>(options_.depth, options_.requests - issued_);
+    } else if (phase_ == Phase::flow && issued_ < most_requests_) {
+        const std::uint64_t count = std::min<std::uint64_t>(options_.depth, most_requests_ - issued_);
         issued_ += count;
         waiting_ += count;
         connection.due += count;
@@ -272,7 +282,7 @@ void LoadLoop::go_on(Connection& connection) {
 }
 
 void LoadLoop::schedule(std::int64_t now) {
-    for (; issued_ < options_.requests && due_at(issued_) <= now; ++issued_) {
+    for (; issued_ < most_requests_ && due_at(issued_) <= now; ++issued_) {
         Connection& connection = connections_[issued_ % connections_.size()];
         if (connection.is_given_up) {
             ++tally_.refused;
@@ -346,7 +356,7 @@ void LoadLoop::watch(Connection& connection, int operation, std::uint32_t events
     epoll_event event{};
     event.events = events;
     event.data.ptr = &connection;
-    ::epoll_ctl(epoll_, operation, connection.fd, &event);
+    check(::epoll_ctl(epoll_, operation, connection.fd, &event) == 0, "epoll_ctl");
 }
 
 void LoadLoop::close(Connection& connection) {
@@ -399,6 +409,14 @@ double cpu_s() {
         return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
     };
     return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+void check(bool is_well, const char* what) {
+    if (!is_well) {
+        const bool is_missing = errno == ENOSYS;
+        throw std::runtime_error(std::string(what) + ": " + std::strerror(errno) +
+                                 (is_missing ? "; it takes Linux 5.11 or later: measure on such a kernel" : ""));
+    }
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // Internal.
 // The requests of one run, over all of its connections, in one thread. First the ramp gives each connection
 // an answer; then flows are measured, each of which ends when everything that it has asked for is answered or
-// given up. Whatever a server does, each of these ends: by its time, and by the patience beyond it.
+// given up. Whatever a server does, each of these ends: by its time, and by the patience beyond it. What the kernel refuses
+// is thrown as std::runtime_error, whose words say what can be done.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,7 @@ namespace penstock::load {
 
 struct Figures {
     std::uint64_t requests = 0;  // that were answered, as expected or not
+    std::uint64_t asked = 0;     // that were made or due: answered, or counted as errors
     std::uint64_t bytes = 0;
     std::uint64_t reopened = 0;  // connections, beyond the first ones; with --close each request needs one
     double seconds = 0;          // from the first request to the last answer
@@ -34,11 +36,11 @@ public:
 
     // Empty, or why there is nothing to measure.
     std::string ramp();
-    // Requests for so long, as they are due or as answers come, and then what is left of them.
-    void flow(double seconds);
+    // Requests for so long or so many of them, as they are due or as answers come, and then what is left of them.
+    void flow(double seconds, std::uint64_t requests);
 
     const Figures& figures() const { return figures_; }  // of the last flow
-    const Tally& tally() const { return tally_; }        // of all, the ramp included
+    const Tally& tally() const { return tally_; }        // likewise
 
 private:
     enum class Phase { ramp, flow, drain };
@@ -97,6 +99,7 @@ private:
     int epoll_ = -1;
 
     Phase phase_ = Phase::ramp;
+    std::uint64_t most_requests_ = 0;  // of this flow
     std::int64_t start_ns_ = 0;
     std::int64_t last_answer_ns_ = 0;
     std::uint64_t issued_ = 0;   // requests of this flow that are due

@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "load/load_loop.h"
 #include "load/options.h"
@@ -16,7 +17,11 @@ namespace {
 using namespace penstock::load;
 
 constexpr int kStepLimitMs = 60'000;  // how long the one who takes the measure may leave us waiting
+// The ramp, warming up, the flow, the patience behind both, and the two steps take a minute each at most. By then this program
+// is ended, whatever has become of it.
+constexpr unsigned kLongestS = 7 * 60;
 
+int measure(const Options& options);
 bool raise_descriptor_limit(std::uint32_t connections);
 bool wait_for_step();
 void print_result(const Options& options, const Figures& figures, const Tally& tally);
@@ -35,29 +40,39 @@ int main(int argc, char** argv) {
                      options->connections);
         return EXIT_FAILURE;
     }
+    ::alarm(kLongestS);
     ::prctl(PR_SET_TIMERSLACK, 1);  // requests that are due wake us then, and not 50 µs later
-    LoadLoop loop(*options);
+    try {
+        return measure(*options);
+    } catch (const std::runtime_error& problem) {
+        std::fprintf(stderr, "penstock_load: %s\n", problem.what());
+        return EXIT_FAILURE;
+    }
+}
+
+namespace {
+
+int measure(const Options& options) {
+    LoadLoop loop(options);
     if (const std::string complaint = loop.ramp(); !complaint.empty()) {
         std::fprintf(stderr, "penstock_load: %s\n", complaint.c_str());
         return EXIT_FAILURE;
     }
-    if (options->warm_s > 0) {
-        loop.flow(options->warm_s);
+    if (options.warm_s > 0) {
+        loop.flow(options.warm_s, UINT64_MAX);
     }
     std::puts("READY");
     std::fflush(stdout);
-    if (options->in_step && !wait_for_step()) {
+    if (options.in_step && !wait_for_step()) {
         return EXIT_FAILURE;
     }
-    loop.flow(options->seconds);
-    print_result(*options, loop.figures(), loop.tally());
-    if (options->in_step) {
+    loop.flow(options.seconds, options.requests);
+    print_result(options, loop.figures(), loop.tally());
+    if (options.in_step) {
         wait_for_step();  // with all connections open: what it takes to end them is no part of the measure
     }
     return EXIT_SUCCESS;
 }
-
-namespace {
 
 bool raise_descriptor_limit(std::uint32_t connections) {
     constexpr rlim_t kOtherDescriptors = 16;
@@ -86,9 +101,8 @@ void print_result(const Options& options, const Figures& figures, const Tally& t
     const auto per_second = [&](std::uint64_t count) {
         return figures.seconds > 0 ? static_cast<double>(count) / figures.seconds : 0;
     };
-    std::printf("{\"requests\": %" PRIu64
-                ", \"seconds\": %.6f, \"per_second\": %.1f, \"wanted_per_second\": %.1f, ",
-                figures.requests, figures.seconds, per_second(figures.requests), options.rate);
+    std::printf("{\"requests\": %" PRIu64 ", \"asked\": %" PRIu64 ", \"seconds\": %.6f, \"per_second\": %.1f, ",
+                figures.requests, figures.asked, figures.seconds, per_second(figures.requests));
     std::printf("\"bytes\": %" PRIu64 ", \"bytes_per_second\": %.0f, ", figures.bytes,
                 per_second(figures.bytes));
     std::printf("\"mean_us\": %.1f, \"p50_us\": %.1f, \"p95_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, "
@@ -97,9 +111,9 @@ void print_result(const Options& options, const Figures& figures, const Tally& t
                 quantile_us(0.999), us(static_cast<double>(figures.latency_ns.largest())));
     std::printf("\"errors\": %" PRIu64 ", \"wrong_status\": %" PRIu64 ", \"wrong_length\": %" PRIu64
                 ", \"malformed\": %" PRIu64 ", \"closed\": %" PRIu64 ", \"refused\": %" PRIu64
-                ", \"unanswered\": %" PRIu64 ", ",
+                ", \"unanswered\": %" PRIu64 ", \"unended\": %" PRIu64 ", ",
                 tally.sum(), tally.wrong_status, tally.wrong_length, tally.malformed, tally.closed,
-                tally.refused, tally.unanswered);
+                tally.refused, tally.unanswered, tally.unended);
     std::printf("\"reopened\": %" PRIu64 ", \"cpu_s\": %.6f", figures.reopened, figures.cpu_s);
     if (options.prints_histogram) {
         print_histogram(figures.latency_ns);

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 5> kMethods = {"GET", "HEAD", "POST", "PU
 constexpr const char* kUsage = R"(usage: penstock_load --port N [OPTION...]
 
 Makes requests to a server on the loopback interface, prints READY when each connection has had an answer, and counts
-from there. Ends with one line of JSON.
+from there. Ends with one line of JSON, and within seven minutes whatever the server does.
 
   --port N            of the server
   --address A         of it, within 127.0.0.0/8 (127.0.0.1)
@@ -38,7 +38,7 @@ from there. Ends with one line of JSON.
                       when they were due. Without it a connection's next request follows its last answer.
   --seconds S         how long requests are made, at most 60 (1)
   --warm S            seconds of the same before READY (0)
-  --requests N        at most so many
+  --requests N        at most so many, those before READY not among them
   --patience S        how long to wait for an answer at the beginning and at the end, at most 60 (5)
   --status N          of the expected response (200)
   --length BYTES      of its body (that of the first response)

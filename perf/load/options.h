@@ -20,7 +20,7 @@ struct Options {
     double rate = 0;          // requests that are due in a second, in all; 0: the next after an answer
     double seconds = 1;
     double warm_s = 0;
-    std::uint64_t requests = UINT64_MAX;  // at most so many
+    std::uint64_t requests = UINT64_MAX;  // at most so many, those before READY aside
     double patience_s = 5;
     unsigned status = 200;
     std::optional<std::uint64_t> length;  // that of the first response

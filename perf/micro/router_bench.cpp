@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "micro/allocations.h"
 #include "penstock/protocols/http/route_table.h"
 #include "penstock/protocols/http/router.h"
 
@@ -41,11 +42,13 @@ void match_paths(benchmark::State& state, Method method, const std::string& shap
     }
     std::size_t next = 0;
     const Route* found = nullptr;
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         found = table->match(method, paths[next]).route;
         benchmark::DoNotOptimize(found);
         next = next + 1 == paths.size() ? 0 : next + 1;
     }
+    allocations.report(state);
     if ((found != nullptr) != is_found) {
         state.SkipWithError("the path was matched otherwise than meant");
     }

@@ -5,6 +5,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "micro/allocations.h"
 #include "penstock/engine/arena.h"
 #include "penstock/engine/block_pool.h"
 #include "penstock/protocols/http/target.h"
@@ -17,6 +18,7 @@ void parse(benchmark::State& state, std::string_view text) {
     BlockPool pages(4096, 1, 1);
     std::byte* const page = pages.try_acquire();
     std::size_t length = 0;
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         Arena arena(pages, page, 0);  // as each request has its own
         Target target;
@@ -27,6 +29,7 @@ void parse(benchmark::State& state, std::string_view text) {
         }
         length += target.path.size();
     }
+    allocations.report(state);
     benchmark::DoNotOptimize(length);
     pages.release(page);
 }
@@ -40,10 +43,12 @@ BENCHMARK_CAPTURE(parse, dot_segments, "/a/./b/../c/index.html");
 BENCHMARK_CAPTURE(parse, absolute, "http://www.example.org:8080/api/v1/items");
 
 void check_host(benchmark::State& state, std::string_view text) {
+    const perf::AllocationCounter allocations;
     for (auto _ : state) {
         benchmark::DoNotOptimize(text);
         benchmark::DoNotOptimize(is_valid_host(text));
     }
+    allocations.report(state);
 }
 BENCHMARK_CAPTURE(check_host, address, "127.0.0.1:8080");
 BENCHMARK_CAPTURE(check_host, name, "www.example.org");

@@ -17,7 +17,8 @@ peers         which servers of files are compared, as data
 http_peers    and which of small answers
 servers       starting a server, its CPU time, ending it
 load          wrk, and what it prints
-own_load      penstock_load, and what it prints
+own_load      penstock_load, one or several in step, and what they print
+histogram     latencies in buckets: adding them up, and quantiles
 rounds        servers in turn, and whether a round was undisturbed
 calls         system calls per request, as strace counts them
 machine       cores, and how busy and how fast they are

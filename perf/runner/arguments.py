@@ -1,6 +1,7 @@
 """What the sub-commands' command lines have in common."""
 
 import argparse
+import math
 import os
 import pathlib
 import subprocess
@@ -8,11 +9,16 @@ import subprocess
 from .tools import Failure
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build/release/bin/penstock"
-LARGEST_ROUND_S = 10
+BUILD = ROOT / "build/release"
+PROGRAM = BUILD / "bin/penstock"
+TOOLS = BUILD / "perf"
+LONGEST_ROUND_S = 10
+LONGEST_PATIENCE_S = 3_600
+MOST_ROUNDS = 1_000
 NICE_LEAST, NICE_MOST = -20, 19
-# Makes all that is measured here and with, and none of the tests.
-HOW_TO_BUILD = "cmake --preset release && cmake --build --preset release --target perf"
+# Makes all that is measured here and with, and none of the tests. The first command does nothing when all is there: without
+# a package that it needs a program is left out, and building again would not help.
+HOW_TO_BUILD = "ci/install build && cmake --preset release && cmake --build --preset release --target perf"
 
 
 def add_common(command, seconds):
@@ -20,17 +26,22 @@ def add_common(command, seconds):
     command.add_argument("--program", type=pathlib.Path, default=PROGRAM,
                          help="the program of a release build (%(default)s)")
     command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
-    command.add_argument("--rounds", type=positive, default=5)
-    command.add_argument("--seconds", type=positive, default=seconds, help="of each round (%(default)s)")
+    command.add_argument("--rounds", type=bounded(1, MOST_ROUNDS), default=5, help="of each server (%(default)s)")
+    command.add_argument("--seconds", type=bounded(1, LONGEST_ROUND_S), default=seconds,
+                         help=f"of each round, at most {LONGEST_ROUND_S} (%(default)s)")
     command.add_argument("--quick", action="store_true", help="one round of one second, no warming up, no repeats")
     add_nice(command, "servers and clients alike")
-    command.add_argument("--patience", type=float, default=60,
-                         help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
+    add_patience(command, 60)
     add_json(command, "every round")
 
 
+def add_patience(command, seconds):
+    command.add_argument("--patience", type=bounded(0, LONGEST_PATIENCE_S, float), default=seconds,
+                         help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
+
+
 def add_nice(command, whose):
-    command.add_argument("--nice", type=niceness, default=0, help=f"of {whose}; below 0 for root only")
+    command.add_argument("--nice", type=bounded(NICE_LEAST, NICE_MOST), default=0, help=f"of {whose}; below 0 for root only")
 
 
 def add_json(command, what):
@@ -53,23 +64,19 @@ def check_common(options, *programs):
     check_nice(options.nice)
     if options.quick:
         options.rounds = options.seconds = 1
-    options.seconds = min(options.seconds, LARGEST_ROUND_S)
 
 
-def positive(text):
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text} is no number above 0")
-    return int(text)
-
-
-def niceness(text):
-    try:
-        nice = int(text)
-    except ValueError:
-        nice = NICE_MOST + 1
-    if not NICE_LEAST <= nice <= NICE_MOST:
-        raise argparse.ArgumentTypeError(f"{text} is not between {NICE_LEAST} and {NICE_MOST}")
-    return nice
+def bounded(low, high, kind=int):
+    """What argparse calls a type: a number from `low` to `high`."""
+    def number(text):
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        if not low <= value <= high:
+            raise argparse.ArgumentTypeError(f"{text} is no number from {low:,} to {high:,}")
+        return value
+    return number
 
 
 def file_to_write(text):
@@ -88,11 +95,12 @@ def names(text):
     return text.split(",")
 
 
-def selected(peers, wanted, reference):
+def selected(peers, wanted, reference=None):
+    """`reference`: one that has to be among them."""
     known = [peer.name for peer in peers]
     if unknown := [name for name in wanted if name not in known]:
         raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}")
-    if reference not in wanted:
+    if reference is not None and reference not in wanted:
         raise Failure(f"{reference} cannot be left out: the ratios are to it")
     return [peer for peer in peers if peer.name in wanted]
 

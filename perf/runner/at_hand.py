@@ -3,8 +3,8 @@
 import contextlib
 import re
 
-from . import http_peers, tools
-from .arguments import ROOT
+from . import http_peers
+from .arguments import ROOT, selected
 from .same_core import Scenario
 from .servers import Refused
 from .tools import Failure
@@ -17,14 +17,10 @@ def peers_at_hand(floor, program, only=None):
     """Those that are installed, ours first and the floor last; and the names of the others with their packages."""
     site = ROOT / "build/perf/bodies"
     http_peers.make_site(site)
-    found = {name: place for name in http_peers.PACKAGES if (place := tools.place_of(name))}
-    reference, *others = http_peers.http_peers(floor, program, site, found, [])
+    reference, *others = http_peers.http_peers(floor, program, site, http_peers.others_at_hand(), [])
     everybody = [*others, reference]
     if only is not None:
-        known = [peer.name for peer in everybody]
-        if unknown := [name for name in only if name not in known]:
-            raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}")
-        everybody = [peer for peer in everybody if peer.name in only]
+        everybody = selected(everybody, only)
     return ([peer for peer in everybody if not peer.package],
             [f"{peer.name} (Debian package {peer.package})" for peer in everybody if peer.package])
 

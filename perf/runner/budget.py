@@ -19,10 +19,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from . import report, tools
-from .arguments import add_json, check_programs
+from . import arguments, report, tools
+from .arguments import BUILD, ROOT, add_json, check_programs, names
 from .calls import parse_summary
-from .commits import LIMIT_S, ROOT, built, call, settings_of, short_name, telling_what_git_says
+from .commits import LIMIT_S, built, call, settings_of, short_name, telling_what_git_says
 from .tools import Failure
 
 FEW, MORE = 320, 960  # requests; multiples of the depth to which they are pipelined
@@ -40,9 +40,9 @@ POLL_S = 0.01
 def add_command(commands):
     command = commands.add_parser("budget", help="instructions and system calls per request",
                                   description=__doc__.replace("`", ""), formatter_class=argparse.RawTextHelpFormatter)
-    command.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+    command.add_argument("--build", type=pathlib.Path, default=BUILD,
                          help="the folder of a release build (%(default)s)")
-    command.add_argument("--only", type=lambda text: text.split(","), help="scenarios, for example plaintext,json (all)")
+    command.add_argument("--only", type=names, help="scenarios, for example plaintext,json (all)")
     command.add_argument("--against", metavar="COMMIT", help="count that commit too, and judge the growth since")
     command.add_argument("--ceilings", action="store_true",
                          help="fail when a count is above perf/budget/ceilings.json")
@@ -64,9 +64,13 @@ def run(options):
         excused = excuses(found["git"], options.against)
     print(table_of(counts, before))
     if options.json:
-        options.json.write_text(json.dumps({"counts": counts, "before": before}, indent=1) + "\n")
+        options.json.write_text(as_json(counts, before))
     failed = exceeds_ceilings(counts) if options.ceilings else 0
     return judge(counts, before, excused) | failed if options.against else failed
+
+
+def as_json(counts, before):
+    return json.dumps({"commit": arguments.commit(), "counts": counts, "before": before}, indent=1) + "\n"
 
 
 # ---- Counting
@@ -133,7 +137,8 @@ class Counter:
         output = self.new_file()
         call(self.callgrind(output) + ["--toggle-collect=penstock::Reactor::run_turn(int)",
                                        "--toggle-collect=penstock::platform::*",
-                                       self.simulated, scenario["name"], str(requests)], f"{scenario['name']} could not be counted")
+                                       self.simulated, scenario["name"], str(requests)],
+             f"{scenario['name']} could not be counted")
         return instructions_in(output)
 
     def served_in_all(self, scenario, requests):

@@ -9,9 +9,9 @@ import struct
 import time
 
 from . import machine, report
-from .arguments import PROGRAM, ROOT, add_json, add_nice, check_nice, check_programs, commit, names, positive
+from .arguments import (MOST_ROUNDS, PROGRAM, ROOT, TOOLS, add_json, add_nice, bounded, check_nice, check_programs, commit,
+                        names)
 from .at_hand import SCENARIO, ask, peers_at_hand, telling_refusals
-from .footprint import TOOLS
 from .servers import PORTS_TO_TRY, START_LIMIT_S, USAGE_STATUS, Refused, Server, free_port
 from .tools import Failure
 
@@ -27,7 +27,7 @@ def add_command(commands):
                          help="the program of a release build (%(default)s)")
     command.add_argument("--floor", type=pathlib.Path, default=TOOLS / "penstock_floor", help="(%(default)s)")
     command.add_argument("--only", type=names, help="for example penstock,nginx (all)")
-    command.add_argument("--starts", type=positive, default=20, help="of each (%(default)s)")
+    command.add_argument("--starts", type=bounded(1, MOST_ROUNDS), default=20, help="of each (%(default)s)")
     add_nice(command, "the servers and of who asks them")
     add_json(command, "every start")
     command.set_defaults(run=run)

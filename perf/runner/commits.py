@@ -76,9 +76,11 @@ def settings_of(build):
 class Ended(Failure):
     """A program with another status than 0, and what it has said."""
 
-    def __init__(self, command, about, status, words):
+    def __init__(self, command, about, status, words, output=""):
         super().__init__(f"{about}: {pathlib.Path(command[0]).name} ended with {status}: {words}")
         self.about = about
+        self.status = status
+        self.output = output
         self.words = words
 
     @property
@@ -101,7 +103,7 @@ def call(command, about, environment=None):
             end_session(process)
             raise
     if process.returncode != 0:
-        raise Ended(command, about, process.returncode, (errors or output).strip())
+        raise Ended(command, about, process.returncode, (errors or output).strip(), output)
     return output
 
 

@@ -12,7 +12,8 @@ import sys
 from dataclasses import asdict, dataclass
 
 from . import http_peers, judgement, machine, report, same_core, tools
-from .arguments import ROOT, add_json, add_nice, check_nice, check_programs, commit, positive
+from .arguments import (BUILD, LONGEST_ROUND_S, MOST_ROUNDS, ROOT, add_json, add_nice, add_patience, bounded, check_nice,
+                        check_programs, commit)
 from .commits import Ended, built, settings_of, short_name
 from .judgement import Level
 from .own_load import OwnLoad
@@ -21,8 +22,8 @@ from .tools import Failure
 
 BASE, HEAD, WITNESS = "base", "head", "floor"
 SCENARIOS = "c1,c50,pipe16,1kb,100kb,churn"
-PAIRS_AT_LEAST = 2
-LONGEST_ROUND_S = 10
+PAIRS_AT_LEAST = 2  # one tells nothing
+SHORTEST_ROUND_S = 0.05
 REPEATS = 2  # of a disturbed turn
 
 
@@ -31,36 +32,20 @@ def add_command(commands):
                                   description=__doc__.replace("`", ""), formatter_class=argparse.RawTextHelpFormatter)
     command.add_argument("base", metavar="BASE")
     command.add_argument("head", metavar="HEAD", nargs="?")
-    command.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release",
+    command.add_argument("--build", type=pathlib.Path, default=BUILD,
                          help="the folder of a release build (%(default)s)")
     command.add_argument("--scenarios", type=same_core.scenarios, default=same_core.scenarios(SCENARIOS),
                          help=f"of those of peers ({SCENARIOS})")
-    command.add_argument("--pairs", type=pairs, default=10, help="of rounds, for each scenario (%(default)s)")
-    command.add_argument("--seconds", type=round_seconds, default=1.0, help="of each round (%(default)s)")
+    command.add_argument("--pairs", type=bounded(PAIRS_AT_LEAST, MOST_ROUNDS), default=10,
+                         help="of rounds, for each scenario (%(default)s)")
+    command.add_argument("--seconds", type=bounded(SHORTEST_ROUND_S, LONGEST_ROUND_S, float), default=1.0,
+                         help=f"of each round, at most {LONGEST_ROUND_S} (%(default)s)")
     add_nice(command, "servers and client alike")
-    command.add_argument("--patience", type=float, default=120,
-                         help="seconds that may go into repeating disturbed rounds, in all (%(default)s)")
+    add_patience(command, 120)
     command.add_argument("--core", type=int, help="of servers and client (the first)")
     command.add_argument("--no-verdict", action="store_true", help="figures only; ends with 0 when they could be measured")
     add_json(command, "every round")
     command.set_defaults(run=run)
-
-
-def pairs(text):
-    count = positive(text)
-    if count < PAIRS_AT_LEAST:
-        raise argparse.ArgumentTypeError(f"{text} is too few to tell anything; at least {PAIRS_AT_LEAST}")
-    return count
-
-
-def round_seconds(text):
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.05 <= seconds <= LONGEST_ROUND_S:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0.05 and {LONGEST_ROUND_S}")
-    return seconds
 
 
 @dataclass(frozen=True)

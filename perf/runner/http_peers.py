@@ -12,14 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .peers import Peer, nginx_command
-from .tools import Failure
+from .tools import Failure, place_of
 
 REFERENCE = "floor"
 HELLO = "Hello, World!"
 JSON = '{"message":"Hello, World!"}'
 SIZES = {"plaintext": len(HELLO), "json": len(JSON), "medium": 1 << 10, "large": 100 << 10}
 PATHS = {name: f"/{name}" for name in SIZES}
-PACKAGES = {"nginx": "nginx", "h2o": "h2o", "lighttpd": "lighttpd", "haproxy": "haproxy"}
+OTHERS = ("nginx", "h2o", "lighttpd", "haproxy")  # and what Debian's packages of them are called
 NGINX_VARIANT = """\
 default_type text/plain;
     server_tokens off;
@@ -86,12 +86,16 @@ class HttpPeer:
         return Peer(self.name, lambda port, scratch: self.command(port, scratch, scenario))
 
 
+def others_at_hand():
+    """Where those are that are installed, by name."""
+    return {name: place for name in OTHERS if (place := place_of(name))}
+
+
 def http_peers(floor, program, site, found, given):
     """All that are known, the reference first; `found`: where programs are, without those that are not installed."""
     peers = [HttpPeer(REFERENCE, floor_command(floor)), HttpPeer("penstock", penstock_command(program, site))]
-    makers = {"nginx": nginx, "h2o": h2o, "lighttpd": lighttpd, "haproxy": haproxy}
-    for name, maker in makers.items():
-        package = "" if name in found else PACKAGES[name]
+    for name, maker in zip(OTHERS, (nginx, h2o, lighttpd, haproxy), strict=True):
+        package = "" if name in found else name
         peers.append(HttpPeer(name, maker(found.get(name), site), package=package))
     return peers + [from_words(words) for words in given]
 

@@ -73,9 +73,7 @@ class Verdict:
 
     def as_data(self):
         figures = {"ratio": self.ratio, "best_ratio": self.best_ratio, "floor_spread": self.spread}
-        # JSON has no word for what is unknown but null.
-        return {name: None if value != value else value for name, value in figures.items()} | {
-            "verdict": WORDS[self.level]}
+        return {name: report.known(value) for name, value in figures.items()} | {"verdict": WORDS[self.level]}
 
 
 def judge(base, head, witness):

@@ -8,7 +8,7 @@ import contextlib
 import time
 from dataclasses import asdict, dataclass
 
-from . import machine
+from . import machine, report
 from .tools import Failure
 
 FOREIGN_LIMIT = 0.10  # of a core; the tick of /proc/stat alone makes some hundredths of it
@@ -54,8 +54,7 @@ class Round:
         return self.foreign > FOREIGN_LIMIT or self.slowness > SLOWNESS_LIMIT
 
     def as_data(self):
-        # JSON has no word for what is unknown but null.
-        fields = {name: None if value != value else value for name, value in asdict(self).items()}
+        fields = {name: report.known(value) for name, value in asdict(self).items()}
         return fields | {"disturbed": self.is_disturbed}
 
 

@@ -8,8 +8,8 @@ import pathlib
 import sys
 from dataclasses import asdict, dataclass
 
-from . import http_peers, machine, report, tools
-from .arguments import ROOT, add_common, check_common, check_programs, commit, refuse_namesakes, selected
+from . import http_peers, machine, report
+from .arguments import ROOT, TOOLS, add_common, check_common, check_programs, commit, names, refuse_namesakes, selected
 from .http_peers import REFERENCE, SIZES
 from .judgement import DISTURBED_SHARE
 from .own_load import OwnLoad
@@ -18,7 +18,6 @@ from .servers import Refused, Server
 from .tools import Failure
 
 ANSWER_LIMIT_S = 10
-TOOLS = ROOT / "build/release/perf"
 
 
 class Absent(Failure):
@@ -78,7 +77,7 @@ def add_command(commands):
 
 def scenarios(text):
     known = {scenario.name: scenario for scenario in SCENARIOS}
-    wanted = text.split(",")
+    wanted = names(text)
     if unknown := [name for name in wanted if name not in known]:
         raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
     return tuple(known[name] for name in wanted)
@@ -87,25 +86,25 @@ def scenarios(text):
 def run(options):
     peers, setting = prepare(options)
     print(heading(options, setting), flush=True)
-    data = {"commit": commit(), "setting": asdict(setting), "scenarios": {}}
+    data = {"commit": commit(), "is_quick": options.quick, "setting": asdict(setting), "scenarios": {}}
     bench = Bench(setting, OwnLoad(options.load))
     ratios, errors = [], []
-    names = [peer.name for peer in peers]
+    servers = [peer.name for peer in peers]
     for scenario in options.scenarios:
         results, left_out = measure(bench, peers, scenario, options)
         rows = report.rows_of(results, REFERENCE)
-        print(f"\n### {title(scenario)}\n\n{report.table_of_rows(rows, 'client', names)}", flush=True)
+        print(f"\n### {title(scenario)}\n\n{report.table_of_rows(rows, 'client', servers)}", flush=True)
         for name, problem in left_out.items():
             print(f"\n{name}: {problem}", flush=True)
         errors += [f"{row.name} in {scenario.name}" for row in rows if row.errors]
         errors += [f"{name} in {scenario.name}" for name, problem in left_out.items()
                    if not isinstance(problem, Absent)]
-        ratios.append((scenario.name, *best_ratios(rows, names)))
+        ratios.append((scenario.name, *best_ratios(rows, servers)))
         data["scenarios"][scenario.name] = asdict(scenario) | {
             "left_out": {name: str(problem) for name, problem in left_out.items()},
             "rounds": {name: [one.as_data() for one in rounds] for name, rounds in results.items()},
         }
-    summary = report.table(("scenario", *names), ratios, left=("scenario",))
+    summary = report.table(("scenario", *servers), ratios, left=("scenario",))
     print(f"\n### Best rounds to those of {REFERENCE}\n\n{summary}")
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n")
@@ -129,9 +128,9 @@ def reservations(scenarios, is_quick):
     return found
 
 
-def best_ratios(rows, names):
+def best_ratios(rows, servers):
     known = {row.name: f"{row.best_ratio:.2f}" for row in rows}
-    return [known.get(name, "–") for name in names]
+    return [known.get(name, "–") for name in servers]
 
 
 def prepare(options):
@@ -143,8 +142,7 @@ def prepare(options):
         raise Failure(f"there are only the cores {', '.join(map(str, cores))}")
     site = ROOT / "build/perf/bodies"
     http_peers.make_site(site)
-    found = {name: place for name in http_peers.PACKAGES if (place := tools.place_of(name))}
-    peers = http_peers.http_peers(options.floor, options.program, site, found, options.given)
+    peers = http_peers.http_peers(options.floor, options.program, site, http_peers.others_at_hand(), options.given)
     if options.goals:
         check_programs(options.layers)
         peers += http_peers.goal_peers(options.program, options.layers, site)
@@ -217,9 +215,9 @@ def heading(options, setting):
     return (
         f"## Beside the floor, commit {commit()}\n\n{machine.description(ROOT)}; servers and the client on core "
         f"{setting.server_core}, SCHED_BATCH, niceness {setting.nice}. {options.rounds} x {setting.seconds} s for each "
-        f"server, in turn. Medians; *best* is the lowest round and the figure to quote, the *ratio* behind it that to "
-        f"the best of {REFERENCE}; the other *ratio* is that within the same round. *client's µs* is the CPU time of the "
-        f"client for a request."
+        f"server, in turn. Medians; *best* is the lowest round, of undisturbed ones where there are some, and the figure "
+        f"to quote, the *ratio* behind it that to the best of {REFERENCE}; the other *ratio* is that within the same round. "
+        f"*client's µs* is the CPU time of the client for a request."
     )
 
 

@@ -14,13 +14,13 @@ import time
 from dataclasses import asdict, dataclass
 
 from . import http_peers, machine, report
-from .arguments import PROGRAM, ROOT, add_json, check_programs, commit
+from .arguments import PROGRAM, ROOT, TOOLS, add_json, bounded, check_programs, commit
 from .rounds import FOREIGN_LIMIT, Setting
 from .servers import Refused, Server
 from .soak_load import FILE_BYTES, FILE_NAME, OddClients, run_ways
 from .tools import Failure
 
-LONGEST_MINUTES = 7 * 24 * 60
+SHORTEST_MINUTES, LONGEST_MINUTES = 0.05, 7 * 24 * 60
 SAMPLE_S = 10
 SHORTEST_SAMPLE_S = 0.3
 SAMPLES_AT_LEAST = 20  # a short soak has them closer to each other
@@ -57,23 +57,12 @@ class Sample:
 def add_command(commands):
     command = commands.add_parser("soak", help="mixed load for long; does anything grow?",
                                   description=__doc__.replace("`", ""), formatter_class=argparse.RawTextHelpFormatter)
-    command.add_argument("--minutes", type=minutes, required=True, metavar="N")
+    command.add_argument("--minutes", type=bounded(SHORTEST_MINUTES, LONGEST_MINUTES, float), required=True, metavar="N")
     command.add_argument("--program", type=pathlib.Path, default=PROGRAM,
                          help="the program of a release build (%(default)s)")
-    command.add_argument("--load", type=pathlib.Path, default=ROOT / "build/release/perf/penstock_load",
-                         help="(%(default)s)")
+    command.add_argument("--load", type=pathlib.Path, default=TOOLS / "penstock_load", help="(%(default)s)")
     add_json(command, "every sample")
     command.set_defaults(run=run)
-
-
-def minutes(text):
-    try:
-        wanted = float(text)
-    except ValueError:
-        wanted = 0.0
-    if not 0 < wanted <= LONGEST_MINUTES:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0 and up to {LONGEST_MINUTES}")
-    return wanted
 
 
 def run(options):
@@ -211,7 +200,7 @@ def complaints(samples):
         return found + [f"{len(samples)} samples are too few to tell what grows"]
     # Connections come and go. One that never goes is noticed when all clients have gone.
     for title, values, slack, shown in (
-            ("memory", [one.resident_bytes for one in half], MEMORY_SLACK_BYTES, kibibytes),
+            ("memory", [one.resident_bytes for one in half], MEMORY_SLACK_BYTES, report.kibibytes),
             ("descriptors", [one.descriptors - one.connections for one in half], DESCRIPTORS_SLACK, report.number)):
         grown = growth([one.at_s for one in half], values)
         if grown > (bound := allowed(values, slack)):
@@ -251,10 +240,6 @@ def verdict(samples, problems):
 
 
 def line_of(one):
-    return (f"{one.at_s:8.1f} s  resident {kibibytes(one.resident_bytes)}  descriptors {one.descriptors}  connections "
+    return (f"{one.at_s:8.1f} s  resident {report.kibibytes(one.resident_bytes)}  descriptors {one.descriptors}  connections "
             f"{one.connections}  requests {one.requests:,}  errors {one.errors}  P99 {report.duration(one.p99_us)}"
             + " (disturbed)" * one.is_disturbed)
-
-
-def kibibytes(count):
-    return f"{count / 1024:,.0f} KiB"

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 
 from . import machine, report, site, tools
-from .arguments import ROOT, add_common, check_common, commit, positive, selected
+from .arguments import ROOT, add_common, bounded, check_common, commit, names, selected
 from .calls import count_calls
 from .load import Wrk
 from .peers import NGINX_VARIANTS, REFERENCE, static_peers
@@ -17,6 +17,7 @@ from .servers import Refused, Server
 from .tools import Failure
 
 CALLS_S = 1
+MOST_CONNECTIONS = 4_000  # as many as nginx is configured for
 
 
 def add_command(commands):
@@ -28,7 +29,7 @@ def add_command(commands):
     command.add_argument("--directory", type=pathlib.Path, default=ROOT / "build/perf/site",
                          help="where the files are made and kept (%(default)s)")
     command.add_argument("--sizes", type=sizes, default=site.FILES, help="for example 1KB,1MB (all)")
-    command.add_argument("--connections", type=positive, default=50)
+    command.add_argument("--connections", type=bounded(1, MOST_CONNECTIONS), default=50, help="of wrk (%(default)s)")
     command.add_argument("--server-core", type=int, help="(the first)")
     command.add_argument("--client-core", type=int, help="(the second where there is one)")
     command.add_argument("--calls", action="store_true", help="count system calls per request too, by strace")
@@ -38,7 +39,7 @@ def add_command(commands):
 def sizes(text):
     known = {file.label.replace(" ", ""): file for file in site.FILES}
     by_word = {name.lower(): file for name, file in known.items()}
-    wanted = [word.strip() for word in text.split(",")]
+    wanted = [word.strip() for word in names(text)]
     if unknown := [word for word in wanted if word.lower() not in by_word]:
         raise argparse.ArgumentTypeError(f"there are no files of {unknown[0]}, only of {', '.join(known)}")
     return tuple(by_word[word.lower()] for word in wanted)

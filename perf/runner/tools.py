@@ -3,17 +3,15 @@
 import os
 import shutil
 
-PACKAGES = {"git": "git", "nginx": "nginx", "strace": "strace", "valgrind": "valgrind", "wrk": "wrk"}
-
 
 class Failure(Exception):
     """Ends the program with a sentence."""
 
 
 def find(*names):
-    """Where each of the programs is, by name."""
+    """Where each of the programs is, by name; Debian's packages are called as the programs are."""
     found = {name: place_of(name) for name in names}
-    missing = [f"{name} (Debian package {PACKAGES[name]})" for name, place in found.items() if place is None]
+    missing = [f"{name} (Debian package {name})" for name, place in found.items() if place is None]
     if missing:
         raise Failure(f"not installed: {', '.join(missing)}")
     return found

@@ -3,7 +3,9 @@
 import pathlib
 import tempfile
 
-from .budget import ROOT, call, make_site, programs_of, scenarios_of, serve
+from .arguments import ROOT
+from .budget import make_site, programs_of, scenarios_of, serve
+from .commits import call
 
 REQUESTS = 16_000  # of each, many against what starting takes
 

@@ -5,7 +5,8 @@
 // and the library otherwise. Under a sanitizer it is always the library, whose functions are watched to learn of
 // memory that the kernel writes and of what happens before what.
 //
-// All return what the kernel does: a result of 0 or more, or the negative of an errno. Any thread.
+// They return what the kernel does, a result of 0 or more or the negative of an errno; of closing, which has nothing to tell
+// that could be acted upon, nothing. Any thread.
 #pragma once
 
 #include <cerrno>

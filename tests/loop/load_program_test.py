@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import select
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -23,6 +24,12 @@ PROGRAM = os.environ.get("PENSTOCK_PROGRAM", "")
 LIMIT_S = 30  # far beyond what anything here needs
 CANNOT_RUN = 77
 HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+
+def may_trace():
+    """Whether strace is here and lets us give a call another result."""
+    return bool(shutil.which("strace")) and subprocess.run(
+        ["strace", "-o", os.devnull, "true"], capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 def load(port, *arguments):
@@ -94,7 +101,7 @@ class WithLoad(unittest.TestCase):
     def check_errors(self, result, *kinds):
         """Errors of these kinds and of no other."""
         counts = {name: result[name] for name in
-                  ("wrong_status", "wrong_length", "malformed", "closed", "refused", "unanswered")}
+                  ("wrong_status", "wrong_length", "malformed", "closed", "refused", "unanswered", "unended")}
         self.assertEqual([name for name, count in counts.items() if count], sorted(kinds), counts)
         self.assertEqual(result["errors"], sum(counts.values()))
 
@@ -145,8 +152,10 @@ class OurServer(WithLoad):
                 self.assertGreaterEqual(result["seconds"], 0.398)  # the last one is not due before
 
     def test_warming_up_is_not_counted(self):
-        result = self.result(self.port, "--path", "/plaintext", "--warm", 0.1, "--requests", 10)
-        self.assertEqual((result["requests"], result["errors"]), (10, 0))
+        start = time.monotonic()
+        result = self.result(self.port, "--path", "/plaintext", "--warm", 0.4, "--requests", 10, "--seconds", 20)
+        self.assertEqual((result["requests"], result["asked"], result["errors"]), (10, 10, 0))
+        self.assertGreaterEqual(time.monotonic() - start, 0.4)  # the ten are not those before READY
 
     def test_the_histogram_holds_every_latency(self):
         result = self.result(self.port, "--path", "/plaintext", "--requests", 500, "--seconds", 20, "--histogram")
@@ -176,9 +185,10 @@ class OurServer(WithLoad):
         self.assertEqual(load(port, "--json").returncode, 2)
 
     def test_another_status(self):
-        result = self.result(self.port, "--path", "/nowhere", "--requests", 50, "--seconds", 20)
+        result = self.result(self.port, "--path", "/nowhere", "--requests", 50, "--seconds", 20, "--warm", 0.1)
         self.check_errors(result, "wrong_status")
-        self.assertGreaterEqual(result["wrong_status"], 50)
+        # And not those of the ramp and of warming up, which were wrong too.
+        self.assertEqual((result["requests"], result["asked"], result["wrong_status"]), (50, 50, 50))
         result = self.result(self.port, "--path", "/nowhere", "--requests", 50, "--seconds", 20, "--status", 404)
         self.check_errors(result)
 
@@ -264,6 +274,7 @@ class Misbehaviour(WithLoad):
                 self.assertEqual(result["requests"], 4)
                 # One is on its way on each, or all that were due, whose waiting is no secret.
                 self.assertEqual(result["unanswered"], 16 if arguments else 4)
+                self.assertEqual(result["asked"], 4 + result["unanswered"])
 
     def test_a_slow_answer_delays_those_that_are_due_behind_it(self):
         def answer_slowly(client):
@@ -301,7 +312,7 @@ class Misbehaviour(WithLoad):
             result = self.result(port, "--depth", 2, "--requests", 40, "--seconds", 20)
         self.check_errors(result, "closed")
         self.assertEqual(result["requests"], 20)
-        self.assertEqual(result["closed"], 20 + 4)  # and one for each connection before READY
+        self.assertEqual((result["closed"], result["asked"]), (20, 40))
 
     def test_a_response_that_nobody_asked_for(self):
         def answer_twice(client):
@@ -322,6 +333,19 @@ class Misbehaviour(WithLoad):
         with misbehaving(talk) as port:
             self.check_errors(self.result(port), "malformed")
 
+    def test_requests_behind_what_is_no_response_are_lost(self):
+        def talk_to_the_second(client):
+            receive_request(client)  # both at once
+            client.sendall(HELLO * 2)
+            receive_request(client)
+            client.sendall(b"SMTP is this")
+            receive_request(client)
+
+        with misbehaving(talk_to_the_second) as port:
+            result = self.result(port, "--depth", 2, "--connections", 1, "--requests", 2, "--seconds", 20)
+        self.check_errors(result, "malformed")
+        self.assertEqual((result["requests"], result["asked"], result["malformed"]), (0, 2, 2))
+
     def test_an_end_that_does_not_come(self):
         def keep_open(client):
             receive_request(client)
@@ -332,6 +356,40 @@ class Misbehaviour(WithLoad):
             done = load(port, "--close", "--patience", 0.3)
         self.assertEqual(done.returncode, 1)
         self.assertIn("have had no answer", done.stderr)
+
+    def test_an_end_that_comes_no_longer(self):
+        count = iter(range(1000))
+
+        def end_the_first(client):
+            receive_request(client)
+            client.sendall(HELLO)
+            if next(count) > 0:
+                client.recv(1)
+
+        with misbehaving(end_the_first) as port:
+            result = self.result(port, "--close", "--connections", 1, "--patience", 0.3)
+        self.check_errors(result, "unended")
+        self.assertEqual((result["requests"], result["asked"], result["unended"]), (1, 1, 1))
+
+    def test_a_connection_that_is_lost_at_the_end_of_the_ramp_makes_no_request_more(self):
+        count = iter(range(1000))
+        first_is_gone = threading.Event()
+
+        def lose_the_first(client):
+            if next(count) == 0:
+                receive_request(client)
+                client.sendall(HELLO)
+                client.close()
+                first_is_gone.set()
+                return
+            first_is_gone.wait(LIMIT_S)
+            while receive_request(client):
+                client.sendall(HELLO)
+
+        with misbehaving(lose_the_first) as port:
+            result = self.result(port, "--connections", 2, "--requests", 2, "--seconds", 20)
+        self.check_errors(result)
+        self.assertEqual((result["requests"], result["asked"]), (2, 2))
 
     def test_nobody_listens(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -359,6 +417,31 @@ class Misbehaviour(WithLoad):
             thread.join(LIMIT_S)
         self.assertLess(result["seconds"], 10)
         self.check_errors(result, "closed", "refused")
+
+
+class Kernel(unittest.TestCase):
+    def test_what_it_refuses_is_told(self):
+        if not may_trace():
+            self.skipTest("strace is not installed, or may not trace here")
+        for call, error, words in (("epoll_create1", "EMFILE", "epoll_create1: Too many open files"),
+                                   ("epoll_pwait2", "ENOSYS", "epoll_pwait2: .* it takes Linux 5.11 or later: measure on"),
+                                   ("epoll_ctl", "ENOSPC", "epoll_ctl: No space left")):
+            with self.subTest(call=call), misbehaving(lambda client: client.recv(1)) as port:
+                done = subprocess.run(["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e",
+                                       f"inject={call}:error={error}", LOAD, "--port", str(port)],
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, f"^penstock_load: {words}")
+
+    def test_it_is_ended_after_seven_minutes_whatever_happens(self):
+        if not may_trace():
+            self.skipTest("strace is not installed, or may not trace here")
+        with tempfile.TemporaryDirectory() as folder, running(FLOOR) as port:
+            summary = pathlib.Path(folder) / "calls"
+            subprocess.run(["strace", "-o", summary, "-e", "trace=alarm,setitimer,connect", LOAD, "--port", str(port),
+                            "--requests", "1"], stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=LIMIT_S)
+            # Of which call the library makes it depends on the processor.
+            self.assertRegex(summary.read_text().partition("connect(")[0], r"alarm\(420\)|setitimer\(.*tv_sec=420")
 
 
 class CommandLine(unittest.TestCase):

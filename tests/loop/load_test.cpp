@@ -259,11 +259,13 @@ void hold_once(Server& server, std::array<Holder, kHolders>& holders, unsigned e
 
 // Nothing is leased, and what is kept follows from the limits in config.h, not from what was used.
 void check_given_back(Server& server) {
-    constexpr std::size_t kSlabTableBytes = 4 << 10;
+    // For each slab that there may be, an entry of 32 bytes in the table of slabs.
+    const Config config;
+    const std::size_t table_bytes = ((config.connection_limit + config.refusal_limit) / kSlotsPerSlab + 1) * 32;
     const ReactorMemory memory = memory_of(server);
     CHECK(memory.leased_bytes == 0);
     CHECK(memory.connections == 0);
-    CHECK(memory.slot_bytes <= kReactors * (kFreeSlabLimit * kSlotsPerSlab * sizeof(Connection) + kSlabTableBytes));
+    CHECK(memory.slot_bytes <= kReactors * (kFreeSlabLimit * kSlotsPerSlab * sizeof(Connection) + table_bytes));
     CHECK(memory.cached_bytes <= kReactors * Config().free_block_limit * (kIoBlockBytes + kPageBytes));
 }
 

@@ -7,6 +7,7 @@ PENSTOCK_PROGRAM, PENSTOCK_LOAD and PENSTOCK_FLOOR are the programs.
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,12 @@ LOAD = os.environ.get("PENSTOCK_LOAD", "")
 FLOOR = os.environ.get("PENSTOCK_FLOOR", "")
 LIMIT_S = 120  # far beyond what anything here needs
 CANNOT_RUN = 77
+
+
+def may_trace():
+    """Whether strace is here and lets us give a call another result."""
+    return bool(shutil.which("strace")) and subprocess.run(
+        ["strace", "-o", os.devnull, "true"], capture_output=True, timeout=LIMIT_S).returncode == 0
 
 
 class Commands(unittest.TestCase):
@@ -94,6 +101,19 @@ class Commands(unittest.TestCase):
 
 
 class Floor(unittest.TestCase):
+    def test_a_port_that_cannot_be_had_is_told_with_the_call(self):
+        if not may_trace():
+            self.skipTest("strace is not installed, or may not trace here")
+        for call, error, words in (("bind", "EACCES", "cannot be had (bind: Permission denied)"),
+                                   ("listen", "EINVAL", "cannot be had (listen: Invalid argument)"),
+                                   ("listen", "EADDRINUSE", "is taken")):
+            with self.subTest(call=call, error=error):
+                done = subprocess.run(["strace", "-f", "-o", os.devnull, "-e", f"trace={call}", "-e",
+                                       f"inject={call}:error={error}", FLOOR], stdin=subprocess.DEVNULL, capture_output=True,
+                                      text=True, timeout=LIMIT_S)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, f"penstock_floor: port 0 {words}; give another, or 0 for any that is free\n"))
+
     def test_a_port_that_is_taken_is_refused(self):
         with subprocess.Popen([FLOOR], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as first:
             try:

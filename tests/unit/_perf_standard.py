@@ -9,8 +9,9 @@ SOURCE = pathlib.Path(os.environ.get("PENSTOCK_SOURCE_DIR", pathlib.Path(__file_
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner.standard import loads, records, scenarios
-from runner.standard.histogram import Histogram
+from runner import own_load
+from runner.histogram import Histogram
+from runner.standard import records, scenarios
 
 ENVIRONMENT = {"date": "2026-01-02", "version": "0.1.0", "commit": "abc", "machine": "a machine", "placement": "Apart.",
                "cores": [0, 1]}
@@ -27,9 +28,10 @@ def histogram(*values_us):
 def fake(name="medium", number=1, scenario=None, **fields):
     """A record; `fields` of its results or its resources are other than usual."""
     latency = histogram(*[100.0] * 95, *[900.0] * 5)
-    results = records.results_of(loads.Result(100, 0.001, 13_000, dict.fromkeys(loads.ERROR_KINDS, 0), 0.1, latency))
-    used = {"cpu_us": 5.0, "user_us": 1.0, "system_us": 4.0, "client_cpu_us": 5.0, "cpu_s": 0.5, "wall_s": 1.0, "cores": 1, "busy": 0.5,
-            "client_busy": 0.5,
+    results = records.results_of(
+        own_load.Result(100, 100, 0.001, 13_000, dict.fromkeys(own_load.ERROR_KINDS, 0), 0.1, latency))
+    used = {"cpu_us": 5.0, "user_us": 1.0, "system_us": 4.0, "client_cpu_us": 5.0, "cpu_s": 0.5, "wall_s": 1.0, "cores": 1,
+            "busy": 0.5, "client_busy": 0.5,
             "foreign_cores": 0.01, "peak_rss_bytes": 7 << 20, "peak_is_of_run": True, "end_rss_bytes": 6 << 20,
             "voluntary_switches": 0.01, "involuntary_switches": 0.001,
             "page_faults": 0.0, "calls": 2.0, "calls_by_name": {"recvfrom": 2.0},

@@ -4,12 +4,9 @@
 import argparse
 import contextlib
 import dataclasses
-import errno
-import io
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -21,8 +18,7 @@ LIMIT_S = 30  # far beyond what anything here needs
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner import (arguments, calls, command_line, http_peers, load, own_load, peers, report, rounds, same_core, servers, site,
-                    static)
+from runner import arguments, calls, http_peers, load, own_load, peers, report, rounds, same_core, servers, site
 from runner.tools import Failure
 
 WRK = """\
@@ -100,6 +96,11 @@ class Rows(unittest.TestCase):
         row, = report.rows_of({"ours": disturbed}, "ours")
         self.assertEqual((row.disturbed, row.rounds, row.errors), (2, 3, 3))
 
+    def test_the_best_round_is_an_undisturbed_one_where_there_is_one(self):
+        rounds_ = [one_round(cpu_us=1, foreign=0.5), one_round(cpu_us=3), one_round(cpu_us=2)]
+        self.assertEqual(report.best_of(rounds_), 2)
+        self.assertEqual(report.best_of(rounds_[:1]), 1)
+
     def test_a_round_in_which_nothing_was_answered_does_not_count(self):
         nothing = load.Load(requests=0, seconds=2, bytes_read=0, p50_us=0, p99_us=0, errors=0)
         empty = rounds.make_round(nothing, servers.CpuTime(1, 1, 0), site.FILES[0], 2, 0, 1)
@@ -165,7 +166,6 @@ class Measuring(unittest.TestCase):
     def test_calls_of_a_summary(self):
         self.assertEqual(calls.parse_summary(STRACE), {"sendto": 10000, "recvfrom": 10002})
 
-
     def test_a_server_that_fails_is_left_out_of_the_rounds_behind(self):
         class Loader:
             def run(self, server, work, setting, seconds, meter):
@@ -214,16 +214,19 @@ class OwnLoad(unittest.TestCase):
         return own_load.OwnLoad(str(program)).run(server, self.SCENARIO, setting, 2, meter), meter
 
     def test_it_is_measured_in_step(self):
+        line = json.dumps({"requests": 2, "asked": 8, "seconds": 2, "bytes": 3, "cpu_s": 7, "latency_ns":
+                           {"sum": 9000, "largest": 5000, "buckets": [[4000, 1], [5000, 1]]}}
+                          | dict.fromkeys(own_load.ERROR_KINDS, 1))
         result, meter = self.run_program(
             "print('READY', flush=True)\n"
             "step = sys.stdin.buffer.read(1)\n"
             "words = ' '.join(sys.argv[1:])\n"
-            "wanted = '--in-step --port 80 --path /j --connections 7 --depth 3 --length 27 --warm 0.3 --seconds 2'\n"
-            "print('{\"requests\": %d, \"seconds\": 2, \"bytes\": 3, \"p50_us\": 4, \"p99_us\": 5, \"errors\": 6,'\n"
-            "      '\"cpu_s\": 7}' % (step == b'.' and words == wanted), flush=True)\n"
+            "wanted = '--in-step --histogram --port 80 --path /j --connections 7 --depth 3 --length 27 --warm 0.3 --seconds 2'\n"
+            f"text = {line!r}\n"
+            "print(text if step == b'.' and words == wanted else words, flush=True)\n"
             "sys.stdin.buffer.read(1)\n"
         )
-        self.assertEqual(result, load.Load(requests=1, seconds=2, bytes_read=3, p50_us=4, p99_us=5, errors=6,
+        self.assertEqual(result, load.Load(requests=2, seconds=2, bytes_read=3, p50_us=4, p99_us=5, errors=7,
                                            client_cpu_s=7))
         self.assertEqual(meter.seen, ["entered", "left"])
 
@@ -273,7 +276,7 @@ class HttpPeers(unittest.TestCase):
                          ["floor", "--port", "80", "--body", "13", "--close"])
 
     def test_configurations_are_complete(self):
-        found = {name: "/" + name for name in http_peers.PACKAGES}
+        found = {name: "/" + name for name in http_peers.OTHERS}
         everybody = http_peers.http_peers("floor", "penstock", "/the/site", found, [])
         for peer in everybody[2:]:
             for scenario in same_core.SCENARIOS:
@@ -415,58 +418,6 @@ class Reservations(unittest.TestCase):
         sentence, = self.told(0, is_quick=True)
         self.assertIn("no figure of it is to be quoted", sentence)
         self.assertEqual(same_core.reservations({}, False), [])
-
-
-class Places(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-
-    def test_where_json_is_written_is_looked_at_first(self):
-        place = self.folder / "figures.json"
-        self.assertEqual(arguments.file_to_write(str(place)), place)
-        place.write_text("")
-        self.assertEqual(arguments.file_to_write(str(place)), place)
-        for text, words in ((self.folder, "is a folder"), (self.folder / "nowhere/x", "there is no folder .*nowhere"),
-                            (place / "x", "there is no folder")):
-            with self.subTest(text=text), self.assertRaisesRegex(argparse.ArgumentTypeError, words):
-                arguments.file_to_write(str(text))
-        with unittest.mock.patch.object(arguments.os, "access", lambda *_: False), \
-                self.assertRaisesRegex(argparse.ArgumentTypeError, "may not be written"):
-            arguments.file_to_write(str(place))
-
-    def test_each_command_looks_at_it(self):
-        for words in (("budget",), ("peers",), ("static",), ("compare", "HEAD"), ("soak", "--minutes", "1"), ("footprint",),
-                      ("cold-start",)):
-            with self.subTest(words=words):
-                done = subprocess.run([SOURCE / "perf/run", *words, "--json", self.folder / "nowhere/x"],
-                                      capture_output=True, text=True, timeout=LIMIT_S)
-                self.assertEqual(done.returncode, 2)
-                self.assertIn("there is no folder", done.stderr)
-
-    def test_a_folder_that_cannot_be_written_is_a_sentence(self):
-        kept = arguments.ROOT / "build/perf/bodies"
-        words = command_line.words_of(PermissionError(errno.EACCES, "Permission denied", str(kept)))
-        self.assertRegex(words, rf"^{re.escape(str(kept))}: Permission denied; .*chown")
-        self.assertEqual(command_line.words_of(OSError(errno.ENOTDIR, "Not a directory", b"/x/y")), "/x/y: Not a directory")
-        self.assertIn("no space left", command_line.words_of(OSError(errno.ENOSPC, "No space left on device")))
-        self.assertEqual(command_line.words_of(OSError(errno.EPIPE, "Broken pipe")), "")
-
-    def test_it_is_told_without_a_traceback(self):
-        def run(_):
-            (self.folder / "file").write_text("")
-            (self.folder / "file/below").mkdir()
-
-        with unittest.mock.patch.object(command_line.footprint, "run", run), \
-                unittest.mock.patch.object(command_line.signal, "signal"), \
-                unittest.mock.patch.object(sys, "argv", ["perf/run", "footprint"]), \
-                contextlib.redirect_stderr(io.StringIO()) as printed:
-            self.assertEqual(command_line.main(), 1)
-        self.assertRegex(printed.getvalue(), r"^perf/run: .*/file/below: Not a directory\n$")
-
-    def test_sizes_are_told_as_they_are_given(self):
-        self.assertEqual([file.label for file in static.sizes("1kb,1MB")], ["1 KB", "1 MB"])
-        with self.assertRaisesRegex(argparse.ArgumentTypeError, "no files of 2KB, only of 1KB, 10KB, "):
-            static.sizes("2KB")
 
 
 class CommandLine(unittest.TestCase):

@@ -8,11 +8,15 @@ import unittest
 import xml.etree.ElementTree
 
 from _perf_standard import ENVIRONMENT, fake, fakes
-from runner.standard import checks, command, drawings, pages, plots, scenarios, study, thresholds
+from runner.standard import checks, command, drawings, pages, plots, scenarios, sources, study, thresholds
 from runner.tools import Failure
 
 NAN = float("nan")
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def peers_source(data):
+    return {"peers": sources.Source("peers", "abc", data)}
 
 
 def report_of(**fields):
@@ -69,7 +73,7 @@ class Plots(unittest.TestCase):
         of = {name: fakes(name, [100.0]) for name in ("low", "medium", "reactors-1", "reactors-2", "threads-1", "threads-2")}
         peers = {"scenarios": {"c50": {"rounds": {"floor": [{"cpu_us": 2.0}], "nginx": [{"cpu_us": None}, {"cpu_us": 4}]}}}}
         pair = [(connections, fakes("low", [1.0]), fakes("low", [1.0])) for connections in (10, 30)]
-        made = drawings.drawings_of(study.Study(ENVIRONMENT, 1, records=of, peers=peers, capacity=pair))
+        made = drawings.drawings_of(study.Study(ENVIRONMENT, 1, records=of, sources=peers_source(peers), capacity=pair))
         self.assertEqual(list(made), ["connections", "percentiles", "capacity", "reactors", "load-processes", "peers"])
         for _, svg in made.values():
             self.parse(svg)
@@ -117,7 +121,8 @@ class Report(unittest.TestCase):
         whole = study.Study(ENVIRONMENT, 10, records={"low": fakes("low", [9_000.0])},
                             checks=[checks.Check("a", "", None, "b"), checks.Check("c", "", False, "d")])
         self.assertEqual(command.closing_of(whole),
-                         "1 scenario; 1 of 2 checks failed, 2 requirements not met, 10 of 15 were not measured")
+                         "1 scenario; 1 of 2 checks failed, 2 requirements not met, 10 of 15 were not measured; 0 goals of speed "
+                         "missed, 20 of 20 were not measured")
 
     def test_what_a_server_says_breaks_no_table(self):
         text = report_of(failures={"low": "a | b\n## c"}, checks=[checks.Check("answers of", "low", False, "a | b\n## c")])
@@ -148,7 +153,7 @@ class Report(unittest.TestCase):
         text = report_of(
             records={"low": fakes("low", [20_000.0])}, peak=40_000, rates={"rate-25": [fake(scenario=rate)]},
             capacity=[(10, fakes("low", [1.0]), fakes("low", [1.0])), (30, fakes("low", [1.0]), fakes("low", [1.0]))],
-            allocators={"low": (fakes("low", [1.0]), fakes("low", [1.0], allocator="system"))}, peers=peers,
+            allocators={"low": (fakes("low", [1.0]), fakes("low", [1.0], allocator="system"))}, sources=peers_source(peers),
             checks=[checks.Check("rest during", "capacity-10", False, "others")])
         self.assertRegex(text, r"\| 25 % +\| 10,000 \|")
         self.assertIn("![P99 beside the floor's](PERF-x-capacity.svg)", text)
@@ -159,6 +164,7 @@ class Report(unittest.TestCase):
             self.assertRegex(runs, rf"\| {name} +\| ")
         self.assertNotIn("nothing is compared", text)
         self.assertIn("3.00 µs (1.50)", text)
+        self.assertIn("`perf/run peers` at commit abc", text.split("## Beside other servers")[1])
         self.assertIn("- h2o: not installed (Debian package h2o)", text)
         same = report_of(allocators={"low": (fakes("low", [1.0]), fakes("low", [1.0]))})
         self.assertIn("Both programs have the same allocator", same)
@@ -174,7 +180,7 @@ class Report(unittest.TestCase):
                      '{"scenarios": {"a": {"rounds": {"b": [{"cpu_us": "x"}]}}}}'):
             path.write_text(text)
             with self.subTest(text=text), self.assertRaisesRegex(Failure, "nothing that perf/run peers"):
-                study.read_peers(path)
+                sources.read_peers(path)
 
 
 if __name__ == "__main__":

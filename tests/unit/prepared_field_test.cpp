@@ -49,7 +49,10 @@ TEST_CASE("a prepared field is no larger than a response's fields may be") {
     const std::string name = "X-Large";
     const std::size_t room = kResponseFieldsLimitBytes - name.size() - 4;
     CHECK_NOTHROW(PreparedField(name, std::string(room, 'a')));
-    CHECK_THROWS_AS(PreparedField(name, std::string(room + 1, 'a')), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(PreparedField(name, std::string(room + 1, 'a')),
+                         "PreparedField: X-Large takes 12289 bytes, and a response's fields have 12288 together "
+                         "(kResponseFieldsLimitBytes): shorten its value, or send it in a body",
+                         std::invalid_argument);
 }
 
 }  // namespace penstock::test

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from .. import calls, machine
 from ..http_peers import HELLO
 from ..peers import Peer
+from ..report import duration, number
 from ..servers import Refused, Server
 from ..tools import Failure
 from . import answers, loads
@@ -42,12 +43,11 @@ class Bench:
 
     def measure(self, scenario, runs, program=None):
         """The records of so many runs. Failure when it does not answer as it should."""
-        with self.running(scenario, program) as server:
-            counted = self.count_calls(server, scenario)
+        counted = self.count_calls(scenario, program) if self.tools.strace else None
         with self.running(scenario, program) as server:
             if not self.options.quick:
                 self.load(server, scenario, WARM_S, contextlib.nullcontext())
-            return [self.record(server, scenario, number, counted, program) for number in range(runs)]
+            return [self.record(server, scenario, place, counted, program) for place in range(runs)]
 
     @contextlib.contextmanager
     def running(self, scenario, program):
@@ -86,27 +86,26 @@ class Bench:
         return loads.run(self.tools.load, server, scenario, size, seconds,
                          lambda: machine.settle(cores, nice, False), meter)
 
-    def count_calls(self, server, scenario):
-        """In a pass of its own: strace slows down what it counts."""
-        if self.tools.strace is None:
-            return None
-        summary = server.folder / "calls"
-        try:
-            result = self.load(server, scenario, CALLS_S, calls.attached(self.tools.strace, server, summary))
-            counted = calls.parse_summary(summary.read_text())
-        except (Failure, OSError) as problem:
-            self.problems.append(f"system calls of {scenario.name} are not known: {problem}")
-            return None
+    def count_calls(self, scenario, program):
+        """In a pass and with a server of its own: strace slows down what it counts."""
+        with self.running(scenario, program) as server:
+            summary = server.folder / "calls"
+            try:
+                result = self.load(server, scenario, CALLS_S, calls.attached(self.tools.strace, server, summary))
+                counted = calls.parse_summary(summary.read_text())
+            except (Failure, OSError) as problem:
+                self.problems.append(f"system calls of {scenario.name} are not known: {problem}")
+                return None
         return {name: count / result.requests for name, count in counted.items()} if result.requests else None
 
-    def record(self, server, scenario, number, counted, program):
+    def record(self, server, scenario, place, counted, program):
         gauge = Gauge(server)
         moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         result = self.load(server, scenario, self.options.seconds, gauge)
         cores = len(self.server_cores(scenario))
         self.count += 1
         record = Record(
-            id=f"{self.first_id}-{self.count:03}-{scenario.name}-{number + 1}",
+            id=f"{self.first_id}-{self.count:03}-{scenario.name}-{place + 1}",
             time=moment,
             environment=self.environment,
             configuration={
@@ -119,6 +118,6 @@ class Bench:
             resources=resources_of(result, gauge, cores, len(self.client_cores()), counted, allocator_of(server.process.pid)),
         )
         record.write(self.options.records)
-        print(f"{scenario.name}, run {number + 1}: {record.figure('per_second') or 0:,.0f} requests/s, "
-              f"P99 {record.figure('p99_us') / 1e3:.2f} ms", file=sys.stderr)
+        print(f"{scenario.name}, run {place + 1}: {number(record.figure('per_second'))} requests/s, "
+              f"P99 {duration(record.figure('p99_us'))}", file=sys.stderr)
         return record

@@ -9,16 +9,15 @@ import sys
 import time
 
 from .. import machine, tools
-from ..arguments import PROGRAM, ROOT, add_nice, check_nice, check_programs, commit, positive
+from ..arguments import PROGRAM, ROOT, TOOLS, add_nice, bounded, check_nice, check_programs, commit, names
 from ..report import counted
 from ..tools import Failure
-from . import answers, checks, goals, history, pages
+from . import answers, checks, goals, history, pages, sources
 from .bench import Bench, Tools
 from .drawings import drawings_of
 from .scenarios import ALLOCATOR_SCENARIOS, BY_NAME, CAPACITY_CONNECTIONS, RATE_SHARES, RUNS, Scenario, selected
-from .study import Study, allocator_name, at_rate, peak_of, read_peers, summaries_of
+from .study import Study, allocator_name, at_rate, peak_of, summaries_of
 
-BUILD = ROOT / "build/release/perf"
 RAW = ROOT / "build/perf/standard"
 DOCUMENTS = ROOT / "docs/performance"
 HISTORY = "baseline-history.json"
@@ -27,6 +26,8 @@ HOW_TO_BUILD_OTHER = (
     "cmake --build build/system-allocator --target penstock_program")
 LONGEST_NAME = 60
 LONGEST_RUN_S = 60  # of penstock_load
+MOST_RUNS = 100
+SOURCES = {"peers": sources.read_peers, "budget": sources.read_counts, "footprint": sources.read_footprint}
 START_LIMIT_S = 10
 
 
@@ -36,19 +37,21 @@ def add_command(commands):
         epilog=f"--only takes scenarios, kinds ({', '.join(RUNS)}) and sections: rates, capacity, allocators. "
                f"Scenarios: {', '.join(name for name in BY_NAME if name not in RUNS)}.")
     command.add_argument("--program", type=pathlib.Path, default=PROGRAM, help="of a release build (%(default)s)")
-    command.add_argument("--routes-program", type=pathlib.Path, default=BUILD / "penstock_budget_served",
+    command.add_argument("--routes-program", type=pathlib.Path, default=TOOLS / "penstock_budget_served",
                          help="which has 1,000 routes (%(default)s)")
     command.add_argument("--system-allocator", type=pathlib.Path, metavar="PROGRAM",
                          help="of a build with -DPENSTOCK_JEMALLOC=OFF, to stand beside --program")
-    command.add_argument("--floor", type=pathlib.Path, default=BUILD / "penstock_floor", help="(%(default)s)")
-    command.add_argument("--load", type=pathlib.Path, default=BUILD / "penstock_load", help="(%(default)s)")
-    command.add_argument("--only", type=lambda text: text.split(","), metavar="NAMES", help="for example low,rates (all)")
-    command.add_argument("--seconds", type=positive, default=10, help="of each run, (%(default)s)")
-    command.add_argument("--runs", type=positive, help="of each scenario (basic 5, extended 3, regression 10)")
+    command.add_argument("--floor", type=pathlib.Path, default=TOOLS / "penstock_floor", help="(%(default)s)")
+    command.add_argument("--load", type=pathlib.Path, default=TOOLS / "penstock_load", help="(%(default)s)")
+    command.add_argument("--only", type=names, metavar="NAMES", help="for example low,rates (all)")
+    command.add_argument("--seconds", type=bounded(1, LONGEST_RUN_S), default=10,
+                         help=f"of each run, at most {LONGEST_RUN_S} (%(default)s)")
+    command.add_argument("--runs", type=bounded(1, MOST_RUNS), help="of each scenario (basic 5, extended 3, regression 10)")
     command.add_argument("--quick", action="store_true", help="one run of one second, below build/, without history")
     add_nice(command, "servers and clients alike")
-    for other in ("peers", "budget", "footprint"):
-        command.add_argument(f"--{other}", type=pathlib.Path, metavar="FILE", help=f"what `perf/run {other} --json FILE` has written")
+    for other in SOURCES:
+        command.add_argument(f"--{other}", type=pathlib.Path, metavar="FILE",
+                             help=f"what perf/run {other} --json FILE has written, at the same commit")
     command.add_argument("--output", type=pathlib.Path, help=f"folder of the report ({DOCUMENTS.relative_to(ROOT)})")
     command.add_argument("--records", type=pathlib.Path, default=RAW / "runs", help="folder of the runs (%(default)s)")
     command.set_defaults(run=run)
@@ -92,26 +95,19 @@ def prepare(options, scenarios, sections):
     check_nice(options.nice)
     if options.quick:
         options.seconds = 1
-    if options.seconds > LONGEST_RUN_S:
-        raise Failure(f"--seconds {options.seconds} is more than {LONGEST_RUN_S}, which is the most for a run")
     options.output = folder_of_report(options)
-    others = {
-        "peers": read_peers(options.peers) if options.peers else None,
-        "counts": goals.read_counts(options.budget) if options.budget else None,
-        "footprint": goals.read_footprint(options.footprint) if options.footprint else None,
-    }
+    given = {name: reader(path) for name, reader in SOURCES.items() if (path := getattr(options, name))}
     site = RAW / "site"
     answers.make_site(site)
     strace = tools.place_of("strace")
     environment = environment_of(options)
-    study = Study(environment, options.seconds, options.quick, **others)
+    study = Study(environment, options.seconds, options.quick, sources=given)
     largest = max([scenario.connections for scenario in scenarios], default=max(CAPACITY_CONNECTIONS))
     study.checks += checks.before(options.program, largest)
+    study.checks += [sources.commit_check(source, environment["commit"]) for source in given.values()]
     if strace is None:
-        study.notes.append(f"system calls: strace is not installed (Debian package {tools.PACKAGES['strace']})")
-    for name in ("peers", "budget", "footprint"):
-        if getattr(options, name) is None:
-            study.notes.append(f"what `perf/run {name}` measures: no --{name} FILE was given")
+        study.notes.append("system calls: strace is not installed (Debian package strace)")
+    study.notes += [f"what `perf/run {name}` measures: no --{name} FILE was given" for name in SOURCES if name not in given]
     programs = Tools(options.program, options.routes_program, options.floor, options.load, strace)
     return Bench(programs, site, environment, options), study
 
@@ -243,8 +239,11 @@ def write(study, options):
 def closing_of(study):
     failed = sum(check.passed is False for check in study.checks)
     unmet = sum(line.met is False for line in study.lines)
+    speed = goals.judge(study)
+    missed = sum(line.met is False for line in speed)
     return (f"{counted(len(study.records), 'scenario')}; {failed} of {counted(len(study.checks), 'check')} failed, "
-            f"{counted(unmet, 'requirement')} not met, {pages.not_measured(study.lines)}")
+            f"{counted(unmet, 'requirement')} not met, {pages.not_measured(study.lines)}; {counted(missed, 'goal')} of speed "
+            f"missed, {pages.not_measured(speed)}")
 
 
 def name_of(only):

@@ -1,7 +1,8 @@
 """Which plots a report has. One that would have a single point is left out."""
 
 from . import plots
-from .study import best_of_peers, latency_of
+from .sources import best_of_peers
+from .study import latency_of
 
 NINES = {1 / (1 - share): words for share, words in
          ((0.0, "0 %"), (0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"))}

@@ -3,8 +3,8 @@
 import json
 import os
 
+from ..report import known
 from ..tools import Failure
-from .records import known
 
 FIGURES = ("per_second", "p99_us", "cpu_us")
 

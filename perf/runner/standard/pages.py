@@ -6,16 +6,17 @@ from .capacity import KNEE, advice
 from .checks import ERROR_RATE_LIMIT
 from .samples import FENCE, SPREAD_LIMIT
 from .scenarios import BY_NAME, NOT_YET
-from .study import left_out_of_peers
+from .sources import left_out_of_peers
 
 
 def page(study, drawings, name):
     """`drawings`: of drawings_of; their files begin with `name`."""
+    speed = goals.judge(study)
     sections = [
         heading(study),
-        in_short(study),
+        in_short(study, speed),
         section("What is required", tables.of_lines(study.lines), not_yet()),
-        section("Goals of speed", GOALS, tables.of_lines(goals.judge(study))),
+        section("Goals of speed", GOALS, where_from(study.sources), tables.of_lines(speed)),
         section("Results", scenario_titles(study), tables.of_results(study.records), *pictures(
             drawings, name, "connections", "percentiles", "load-processes", "reactors")) if study.records else "",
         section("Resources of the server", RESOURCES, tables.of_resources(study.records)) if study.records else "",
@@ -28,9 +29,10 @@ def page(study, drawings, name):
 
 
 GOALS = (
-    "With every limit, timeout and strict check on. Ratios are those of the best rounds on one core; *a tie* is above its goal by "
-    f"no more than rounds of the same program differ: {percent(goals.TIE)} at 1 and 50 connections and pipelined, "
-    f"{percent(goals.LOOSE_TIE)} elsewhere. Missed it is all the same."
+    "With every limit, timeout and strict check on. A figure is judged as it is shown: ratios to two places, instructions "
+    "and bytes whole. Ratios are those of the best rounds on one core, undisturbed where there are some; *a tie* is "
+    f"above its goal by no more than rounds of the same program differ: {percent(goals.TIE)} for {', '.join(goals.TIGHT[:-1])} "
+    f"and {goals.TIGHT[-1]}, {percent(goals.LOOSE_TIE)} for the others. Missed it is all the same."
 )
 RESOURCES = (
     "Medians of the runs. CPU time is that of the scheduler, its parts *user* and *system* by the kernel's ticks. *client's "
@@ -59,7 +61,14 @@ def heading(study):
     )
 
 
-def in_short(study):
+def where_from(sources):
+    """Nothing without any: then their figures are called not measured."""
+    return ("Of other commands: " + ", ".join(f"`perf/run {one.command}` at commit {tables.one_line(one.commit)}"
+                                              for one in sources.values()) + ".") if sources else ""
+
+
+def in_short(study, speed):
+    """`speed`: of goals.judge."""
     failed = [check for check in study.checks if check.passed is False]
     unmet = [line for line in study.lines if line.met is False]
     parts = ["**A quick look, of single short runs: no figure of it is to be quoted.**"] if study.is_quick else []
@@ -71,15 +80,14 @@ def in_short(study):
                   "Requirements that are not met:\n\n" + "\n".join(f"- **{line.what}**: {line.figure}, wanted {line.wanted}"
                                                                    for line in unmet)
                   + f"\n\nOf all requirements, {not_measured(study.lines)}."]
-    parts += goals_in_short(study)
+    parts += goals_in_short(speed)
     missing = [f"{name}: {words}" for name, words in study.failures.items()] + study.notes
     missing = [f"- {tables.one_line(words)}" for words in missing]
     parts += ["Not measured:\n\n" + "\n".join(missing)] if missing else []
     return section("In short", *parts)
 
 
-def goals_in_short(study):
-    lines = goals.judge(study)
+def goals_in_short(lines):
     missed = [line for line in lines if line.met is False]
     if all(line.met is None for line in lines):
         return []
@@ -128,7 +136,8 @@ def passed_of(verdicts):
 def not_yet():
     words = " and ".join(NOT_YET.values())
     return (f"Not there yet, and without rows for that reason: {words}. Errors have to be below "
-            f"{ERROR_RATE_LIMIT * 100:g} % of the requests; a figure whose runs spread over {percent(SPREAD_LIMIT)} of their median or more is called unstable.")
+            f"{ERROR_RATE_LIMIT * 100:g} % of the requests; a figure whose runs spread over {percent(SPREAD_LIMIT)} of their "
+            "median or more is called unstable.")
 
 
 def scenario_titles(study):
@@ -182,7 +191,8 @@ def peers(study, drawings, name):
     if study.peers is None:
         return ""
     return section("Beside other servers",
-                   "CPU time of the server for a request, best rounds of `perf/run peers`, server and client on one core; behind "
-                   "it the ratio to the floor.", tables.of_peers(study.peers),
+                   f"CPU time of the server for a request, best rounds of `perf/run peers` at commit "
+                   f"{tables.one_line(study.sources['peers'].commit)}, server and client on one core; behind it the ratio to "
+                   "the floor.", tables.of_peers(study.peers),
                    "\n".join(f"- {server}: {tables.one_line(words)}" for server, words in left_out_of_peers(study.peers).items()),
                    *pictures(drawings, name, "peers"))

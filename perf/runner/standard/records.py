@@ -1,10 +1,10 @@
 """A run as JSON: all that was measured, and all that has to be known to measure it again."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
-from ..tools import Failure
-from .histogram import Histogram
+from ..histogram import Histogram
+from ..report import known
 
 SHARES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99, "p999_us": 0.999}
 NOT_A_NUMBER = float("nan")
@@ -35,28 +35,13 @@ class Record:
         return NOT_A_NUMBER if value is None else value
 
 
-def read(path):
-    try:
-        data = json.loads(path.read_text())
-        record = Record(**data)
-        if any(not isinstance(getattr(record, field.name), field.type) for field in fields(Record)):
-            raise ValueError("a field is of another type")
-        return record
-    except (OSError, ValueError, TypeError) as problem:
-        raise Failure(f"{path} is no record of a run: {problem}") from problem
-
-
-def known(value):
-    """For JSON, which has no word for what is not a number."""
-    return value if value == value else None
-
-
 def results_of(result):
     """`result`: of loads.run."""
     seconds = result.seconds
     quantiles = result.latency.quantiles_us(list(SHARES.values()))
     return {
         "requests": result.requests,
+        "asked": result.asked,
         "seconds": seconds,
         "per_second": result.requests / seconds if seconds else None,
         "bytes_per_second": result.bytes_read / seconds if seconds else None,

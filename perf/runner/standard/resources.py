@@ -5,10 +5,11 @@ import pathlib
 import re
 
 from ..rounds import Meter
+from ..servers import stat_fields
 
 RESET_PEAK = "5"  # man 5 proc_pid_clear_refs
 BYTES_PER_KB = 1024
-MINOR_FAULTS = 7  # its place behind the name of the process
+MINOR_FAULTS = 7  # its place in servers.stat_fields
 
 
 class Gauge(Meter):
@@ -58,11 +59,7 @@ def switches_of(pids):
 
 def faults_of(pids):
     """Pages that had to be mapped, without reading from a disk."""
-    faults = 0
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            faults += int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[MINOR_FAULTS])
-    return faults
+    return sum(int(fields[MINOR_FAULTS]) for pid in pids if (fields := stat_fields(pid)))
 
 
 def number_in(text, field):

@@ -25,14 +25,6 @@ class Summary:
         return statistics.median(self.kept) if self.kept else math.nan
 
     @property
-    def mean(self):
-        return statistics.fmean(self.kept) if self.kept else math.nan
-
-    @property
-    def deviation(self):
-        return statistics.stdev(self.kept) if len(self.kept) > 1 else math.nan
-
-    @property
     def spread(self):
         """From the lowest to the highest, as a share of the median."""
         if len(self.kept) < 2 or not self.median:

@@ -1,13 +1,11 @@
 """All that a report is made of."""
 
 import dataclasses
-import json
 from dataclasses import dataclass, field
 
-from ..tools import Failure
+from ..histogram import merged
 from . import thresholds
 from .capacity import Point
-from .histogram import merged
 from .samples import summary_of
 
 FIGURES = ("per_second", "bytes_per_second", "mean_us", "p50_us", "p95_us", "p99_us", "p999_us", "max_us", "cpu_us",
@@ -30,9 +28,23 @@ class Study:
     capacity: list = field(default_factory=list)    # of type (connections, records, records of the floor)
     allocators: dict = field(default_factory=dict)  # by scenario, (records, records of the other program)
     notes: list = field(default_factory=list)       # what was not measured, and why
-    peers: dict | None = None                       # what `perf/run peers --json` has written
-    counts: dict | None = None                      # of `perf/run budget --json`, as read_counts has it
-    footprint: dict | None = None                   # of `perf/run footprint --json`, as read_footprint has it
+    sources: dict = field(default_factory=dict)     # by command, of type Source: what others have written
+
+    @property
+    def peers(self):
+        return self.figures_of("peers")
+
+    @property
+    def counts(self):
+        return self.figures_of("budget")
+
+    @property
+    def footprint(self):
+        return self.figures_of("footprint")
+
+    def figures_of(self, command):
+        """As sources.py has them; None without that file."""
+        return self.sources[command].figures if command in self.sources else None
 
     @property
     def summaries(self):
@@ -102,35 +114,3 @@ def peak_of(records):
 
 def at_rate(scenario, share, peak):
     return dataclasses.replace(scenario, name=f"rate-{share:.0%}".rstrip("%"), group="rates", rate=share * peak)
-
-
-# ---- What `perf/run peers --json` has written
-
-
-def read_peers(path):
-    try:
-        data = json.loads(path.read_text())
-        best_of_peers(data)
-        left_out_of_peers(data)
-        return data
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise Failure(f"{path} is nothing that perf/run peers --json has written: {problem!r}") from problem
-
-
-def best_of_peers(data):
-    """For each scenario, for each server, the CPU time of its best round in µs."""
-    found = {}
-    for name, scenario in data["scenarios"].items():
-        best = {}
-        for server, rounds in scenario["rounds"].items():
-            times = [float(one["cpu_us"]) for one in rounds if one["cpu_us"] is not None]
-            if times:
-                best[server] = min(times)
-        found[name] = best
-    return found
-
-
-def left_out_of_peers(data):
-    """Why a server has no figures, in words; where the reasons differ, the last one."""
-    return {server: str(words) for scenario in data["scenarios"].values()
-            for server, words in scenario.get("left_out", {}).items()}

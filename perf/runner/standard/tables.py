@@ -4,7 +4,8 @@ import math
 
 from ..report import BYTES_PER_MB, duration, number, percent, table
 from .checks import error_rate
-from .study import best_of_peers, marks_of, summaries_of
+from .sources import best_of_peers
+from .study import marks_of, summaries_of
 
 BYTES_PER_MIB = 1 << 20
 LATENCIES = {"mean_us": "mean", "p50_us": "P50", "p95_us": "P95", "p99_us": "P99", "p999_us": "P99.9", "max_us": "max"}
@@ -43,8 +44,8 @@ def of_resources(by_name):
             f"{share(summaries['busy'].median)}, {share(summaries['client_busy'].median)}",
         ))
     return table(("scenario", "CPU µs/request", "user", "system", "client's µs", "peak RSS, MiB", "RSS at the end",
-                  "voluntary switches/request", "involuntary", "page faults/request", "system calls/request", "busy: server, load"), lines,
-                 left=("scenario",))
+                  "voluntary switches/request", "involuntary", "page faults/request", "system calls/request",
+                  "busy: server, load"), lines, left=("scenario",))
 
 
 def of_runs(by_name):

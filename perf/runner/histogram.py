@@ -38,9 +38,6 @@ class Histogram:
     def max_us(self):
         return self.largest_ns / NS_PER_US if self.counts else math.nan
 
-    def quantile_us(self, share):
-        return self.quantiles_us([share])[0]
-
     def quantiles_us(self, shares):
         """As penstock_load has them, so those of one program's histogram are the ones that it prints. `shares` rise."""
         ends = iter(sorted(self.counts))
