@@ -277,6 +277,14 @@ class Checks(unittest.TestCase):
             check = checks.cpu_check("x", fakes("low", [1.0], cpu_s=cpu_s))
             self.assertEqual((check.words, check.passed), (f"at most {words} of what the cores give", passed))
 
+    def test_load_processes_of_sections_do_not_wait_for_each_other(self):
+        class TwoCores:
+            @staticmethod
+            def client_cores():
+                return {2, 3}
+        self.assertEqual(command.apart(scenarios.BY_NAME["medium"], TwoCores).threads, 2)
+        self.assertEqual(command.apart(scenarios.BY_NAME["threads-1"], TwoCores).threads, 1)
+
     def test_a_rate_that_is_not_kept(self):
         at_rate = study.at_rate(scenarios.BY_NAME["medium"], 0.9, 1000)
         self.assertEqual((at_rate.name, at_rate.rate), ("rate-90", 900))

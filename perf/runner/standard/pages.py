@@ -40,6 +40,11 @@ RESOURCES = (
     "as many connections; threads that are woken for several requests at once share a call. *busy* is how much "
     "of their cores server and load have used: where the load's is near 100 %, it is the load that limits the requests a second."
 )
+APART = "Each load process has a core of its own."
+MEDIANS = (
+    "Medians of the runs. Where load processes are more than the cores that they have, one waits while another runs, and its "
+    "waiting is in the latencies: those of `rates` and `capacity` below are without it."
+)
 RUNS = (
     f"An outlier is more than {FENCE} interquartile ranges beyond the quartiles, and left out of the summary of that figure. "
     "*Beyond 3 σ* is further than three standard deviations of the other runs from their mean, and only named. *others' "
@@ -141,7 +146,7 @@ def not_yet():
 
 
 def scenario_titles(study):
-    return "Medians of the runs.\n\n" + "\n".join(
+    return f"{MEDIANS}\n\n" + "\n".join(
         f"- `{name}`: {BY_NAME[name].title if name in BY_NAME else name}" for name in study.records)
 
 
@@ -154,8 +159,8 @@ def rates(study):
         return ""
     return section(
         "Latency at fixed rates",
-        f"Requests are due at fixed times, whatever has been answered, and their latency counts from when they were due. The "
-        f"peak was {study.peak:,.0f} requests a second.", tables.of_rates(study))
+        f"Requests are due at fixed times, whatever has been answered, and their latency counts from when they were due. "
+        f"{APART} The peak was {study.peak:,.0f} requests a second.", tables.of_rates(study))
 
 
 def capacity(study, drawings, name):
@@ -164,7 +169,7 @@ def capacity(study, drawings, name):
         return ""
     return section(
         "Capacity",
-        f"Penstock and the floor (`penstock_floor`, which does next to nothing), a reactor each. The knee is where the 99th "
+        f"Penstock and the floor (`penstock_floor`, which does next to nothing), a reactor each. {APART} The knee is where the 99th "
         f"percentile becomes more than {KNEE} times the floor's and stays there.",
         tables.of_capacity(points), *pictures(drawings, name, "capacity"),
         "\n".join(f"- {sentence}" for sentence in advice(points)), disturbed(study))

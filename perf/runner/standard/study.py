@@ -106,11 +106,5 @@ def allocator_name(name, records):
     return f"{name}, {records[0].resources['allocator']} allocator"
 
 
-def peak_of(records):
-    """The most requests a second of any run that asks one at a time for the smallest answer."""
-    return max((one.figure("per_second") for runs in records.values() for one in runs
-                if one.scenario["group"] == "load" and one.figure("per_second") == one.figure("per_second")), default=0.0)
-
-
 def at_rate(scenario, share, peak):
     return dataclasses.replace(scenario, name=f"rate-{share:.0%}".rstrip("%"), group="rates", rate=share * peak)
