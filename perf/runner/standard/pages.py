@@ -169,8 +169,8 @@ def capacity(study, drawings, name):
         return ""
     return section(
         "Capacity",
-        f"Penstock and the floor (`penstock_floor`, which does next to nothing), a reactor each. {APART} The knee is where the 99th "
-        f"percentile becomes more than {KNEE} times the floor's and stays there.",
+        f"Penstock and the floor (`penstock_floor`, which does next to nothing), a reactor each. {APART} The knee is where "
+        f"the 99th percentile becomes more than {KNEE} times the floor's and stays there.",
         tables.of_capacity(points), *pictures(drawings, name, "capacity"),
         "\n".join(f"- {sentence}" for sentence in advice(points)), disturbed(study))
 
