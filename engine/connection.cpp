@@ -38,9 +38,14 @@ void Connection::handle_error_event() {
     if (state_ == ConnectionState::closed) {
         return;  // earlier in this turn
     }
-    if (state_ != ConnectionState::lingering) {
-        reactor().count().peer_resets.add();
+    if (state_ == ConnectionState::lingering) {
+        // Both sides have ended, most likely. What came before the end is thrown away like the rest: left unread it would make
+        // the kernel reset, and drop what is on its way to the peer.
+        edges_ |= kReadable;
+        discard_some();
+        return;
     }
+    reactor().count().peer_resets.add();
     close();
 }
 
@@ -287,6 +292,7 @@ void Connection::mind_write_deadline(std::uint64_t taken_bytes) {
         edges_ &= static_cast<std::uint8_t>(~kBlocked);
         return;
     }
+    output_.slim(reactor().blocks());
     const Config& config = reactor().config();
     const std::uint32_t now_ms = reactor().now_ms();
     if (!output_blocked()) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -207,7 +208,7 @@ OutputQueue::Block* OutputQueue::try_block_with(BlockPool& pool, std::size_t byt
     static_assert(kIoBlockBytes / sizeof(Piece) <= std::numeric_limits<std::uint16_t>::max());
     if (first_ != nullptr) [[likely]] {
         Block* last = first_->last;
-        if (last->used_bytes + bytes + (last->count + std::size_t{1}) * sizeof(Piece) <= kIoBlockBytes) {
+        if (last->used_bytes + bytes + (last->count + std::size_t{1}) * sizeof(Piece) <= last->size_bytes) {
             return last;
         }
     }
@@ -250,6 +251,32 @@ bool OutputQueue::try_add_blocks(BlockPool& pool, std::size_t count) {
     return true;
 }
 
+// Without memory for it everything stays as it is.
+void OutputQueue::slim(BlockPool& pool) {
+    if (first_ == nullptr || first_->size_bytes != kIoBlockBytes || first_->next != nullptr || first_->front + 1 != first_->count) {
+        return;
+    }
+    constexpr std::size_t kSlimBytes = sizeof(Block) + sizeof(Piece);
+    static_assert(kSlimBytes % alignof(Block) == 0 && alignof(Piece) <= alignof(Block));
+    Piece* const piece = first_->piece(first_->front);
+    const auto lies_inside = [block = reinterpret_cast<const std::byte*>(first_)](const void* place) {
+        return !std::less<>()(static_cast<const std::byte*>(place), block) &&
+               std::less<>()(static_cast<const std::byte*>(place), block + kIoBlockBytes);
+    };
+    if (!piece->is_file() && (lies_inside(piece->memory.data) || lies_inside(piece->memory.owner))) {
+        return;
+    }
+    void* const memory = ::operator new(kSlimBytes, std::nothrow);
+    if (memory == nullptr) {
+        return;
+    }
+    auto* const slim = ::new (memory) Block;
+    slim->size_bytes = kSlimBytes;
+    slim->count = 1;
+    ::new (static_cast<void*>(slim->piece(0))) Piece(*piece);
+    release_block(pool, std::exchange(first_, slim));
+}
+
 void OutputQueue::drop_front_piece(BlockPool& pool) {
     Piece* piece = first_->piece(first_->front);
     ++first_->front;
@@ -271,7 +298,7 @@ void OutputQueue::drop_spent_blocks(BlockPool& pool) {
         if (first_ != nullptr) {
             first_->last = spent->last;
         }
-        pool.release(reinterpret_cast<std::byte*>(spent));
+        release_block(pool, spent);
     }
 }
 

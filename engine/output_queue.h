@@ -88,6 +88,9 @@ public:
 
     // `bytes` of what `gather` or `front_file` gave have been taken by the kernel; releases what is complete.
     void consume(BlockPool& pool, std::size_t bytes);
+    // The peer keeps us waiting. When all that is left is one file range, or one run of bytes that somebody else owns, its block
+    // goes back, and what is known of it stays in a few bytes of their own: a slow client must not keep a block for that.
+    void slim(BlockPool& pool);
     // Drops everything: gives blocks back, releases owners, closes files.
     void clear(BlockPool& pool);
 
@@ -100,6 +103,7 @@ private:
 
     [[nodiscard]] Block* try_block_with(BlockPool& pool, std::size_t bytes);
     [[nodiscard]] bool try_add_blocks(BlockPool& pool, std::size_t count);
+    static void release_block(BlockPool& pool, Block* block);
     void drop_front_piece(BlockPool& pool);
     void drop_spent_blocks(BlockPool& pool);
 
@@ -137,23 +141,25 @@ struct OutputQueue::Piece {
     };
 };
 
-// The head of a leased block. Bytes grow from behind it, descriptors from the block's end towards them.
+// The head of a leased block, or of a slim one, which has room for a single descriptor and belongs to the queue alone. Bytes grow
+// from behind it, descriptors from the block's end towards them.
 struct OutputQueue::Block {
     Block* next = nullptr;
     Block* last = this;  // of the whole queue; kept only in its first block
     std::uint32_t used_bytes = sizeof(Block);
     std::uint16_t front = 0;  // descriptors before this one are done with
     std::uint16_t count = 0;
+    std::uint32_t size_bytes = kIoBlockBytes;
 
     [[nodiscard]] Piece* piece(std::size_t index) {
-        return reinterpret_cast<Piece*>(reinterpret_cast<std::byte*>(this) + kIoBlockBytes) - 1 - index;
+        return reinterpret_cast<Piece*>(reinterpret_cast<std::byte*>(this) + size_bytes) - 1 - index;
     }
     [[nodiscard]] char* cursor() { return reinterpret_cast<char*>(this) + used_bytes; }
     [[nodiscard]] bool spent() const { return front == count; }
     // Bytes that fit together with a descriptor for them.
     [[nodiscard]] std::size_t room() const {
         const std::size_t taken = used_bytes + (count + std::size_t{1}) * sizeof(Piece);
-        return taken < kIoBlockBytes ? kIoBlockBytes - taken : 0;
+        return taken < size_bytes ? size_bytes - taken : 0;
     }
     template <class... Arguments>
     void add_piece(Arguments&&... arguments) {
@@ -181,7 +187,15 @@ inline void OutputQueue::drop_only_bytes(BlockPool& pool) {
     if (piece->release != nullptr) {
         piece->release(piece->memory.owner);
     }
-    pool.release(reinterpret_cast<std::byte*>(block));
+    release_block(pool, block);
+}
+
+inline void OutputQueue::release_block(BlockPool& pool, Block* block) {
+    if (block->size_bytes == kIoBlockBytes) [[likely]] {
+        pool.release(reinterpret_cast<std::byte*>(block));
+    } else {
+        ::operator delete(block);
+    }
 }
 
 }  // namespace penstock

@@ -28,7 +28,7 @@ bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* e
     std::int32_t most_left = static_cast<std::int32_t>(config_.write_timeout_ms - least_stuck_ms);
     connections_.for_each([&](Connection& connection) {
         const bool stuck = (connection.state_ == ConnectionState::open || connection.state_ == ConnectionState::closing) &&
-                           connection.output_blocked() && connection.output_.memory_bytes() > 0;
+                           connection.output_blocked() && !connection.output_.empty();
         const auto left = static_cast<std::int32_t>(connection.write_deadline_ms_ - now_ms_);
         if (stuck && &connection != except && left <= most_left) {
             stuckest = &connection;

@@ -161,6 +161,7 @@ private:
         }
         const std::size_t taken = random_() % 3 == 0 ? offered : std::min(offered, random_size(18));
         queue_.consume(pool_, taken);
+        queue_.slim(pool_);
         sent_ += taken;
         forget(taken);
     }

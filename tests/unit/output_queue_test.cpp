@@ -329,6 +329,45 @@ TEST_CASE("OutputQueue: a file is closed once: when sent, when cleared, at once 
     CHECK(!is_open(cleared));
 }
 
+TEST_CASE("OutputQueue: a slow peer keeps no block for a file, or for bytes that somebody else owns") {
+    Output output;
+    int releases = 0;
+    output.write("head");
+    CHECK(output.queue.try_append_file(output.pool, {open_some_file(), 5, 1'000}));
+    output.queue.slim(output.pool);
+    CHECK(output.pool.leased() == 1);  // the head is in it
+    output.queue.consume(output.pool, 4);
+    output.queue.slim(output.pool);
+    CHECK(output.pool.leased() == 0);
+    output.queue.consume(output.pool, 100);
+    REQUIRE(output.queue.front_file() != nullptr);
+    CHECK(output.queue.front_file()->offset == 105);
+
+    CHECK(output.queue.try_append_external(output.pool, "owned", &releases, &count_release));
+    CHECK(output.pool.leased() == 1);
+    output.queue.consume(output.pool, 900);
+    output.queue.slim(output.pool);
+    output.queue.slim(output.pool);
+    CHECK(output.pool.leased() == 0);
+    CHECK(output.queue.only_bytes() == "owned");
+    output.queue.drop_only_bytes(output.pool);
+    CHECK(releases == 1);
+    CHECK(output.queue.empty());
+}
+
+TEST_CASE("OutputQueue: what lies in its block keeps it") {
+    Output output;
+    CHECK(output.queue.try_append_string(output.pool, "short"));
+    output.queue.slim(output.pool);
+    CHECK(output.pool.leased() == 1);
+    CHECK(output.gathered() == Texts{"short"});
+    output.queue.consume(output.pool, 5);
+    CHECK(output.queue.try_append_string(output.pool, std::string(1'000, 'l')));  // its bytes are elsewhere, the string is not
+    output.queue.slim(output.pool);
+    CHECK(output.pool.leased() == 1);
+    CHECK(output.gathered() == Texts{std::string(1'000, 'l')});
+}
+
 TEST_CASE("OutputQueue: our own mistakes abort") {
     CHECK(abort_message([] {
               BlockPool pool(kIoBlockBytes, 2, 2);

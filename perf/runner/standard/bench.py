@@ -1,6 +1,7 @@
 """Runs one after the other: a server for each scenario, and its loads, each on cores of its own where there are two."""
 
 import contextlib
+import os
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -38,7 +39,7 @@ class Bench:
         self.environment = environment
         self.options = options
         self.problems = []  # what could not be measured beside the runs, in words
-        self.first_id = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        self.first_id = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{os.getpid()}"  # two may begin in a second
         self.count = 0
 
     def measure(self, scenario, runs, program=None):

@@ -1,6 +1,8 @@
 """What other commands have written by --json, and of which commit it is: figures of another are no figures of this one's."""
 
 import json
+import math
+import re
 from dataclasses import dataclass
 
 from ..report import best_of_times
@@ -34,21 +36,44 @@ def read_peers(path):
 
 def read_counts(path):
     """`perf/run budget --json`: user instructions on real sockets, by scenario; without what cannot be counted so."""
-    return read(path, "budget", lambda data: {name: float(kinds["served"]) for name, kinds in data["counts"].items()
+    return read(path, "budget", lambda data: {name_of(name): measured(kinds["served"]) for name, kinds in data["counts"].items()
                                               if kinds["served"] is not None})
 
 
 def read_footprint(path):
     """`perf/run footprint --json`: bytes for each idle connection, by server."""
-    return read(path, "footprint", lambda data: {one["name"]: float(one["bytes_per_connection"]) for one in data["idle"]})
+    return read(path, "footprint", lambda data: {name_of(one["name"]): max(0.0, number_of(one["bytes_per_connection"]))
+                                                 for one in data["idle"]})
 
 
 def read(path, command, understood):
     try:
         data = json.loads(path.read_text())
-        return Source(command, str(data.get("commit", UNKNOWN)), understood(data))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
+        return Source(command, name_of(data.get("commit", UNKNOWN)), understood(data))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise Failure(f"{path} is nothing that perf/run {command} --json has written: {problem!r}") from problem
+
+
+def number_of(value):
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no figure")
+    return number
+
+
+def measured(value):
+    """What takes no time and no instructions was not measured."""
+    number = number_of(value)
+    if number <= 0:
+        raise ValueError(f"{number} is not above 0")
+    return number
+
+
+def name_of(value):
+    """It goes into tables."""
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.+-]{1,100}", value):
+        raise ValueError(f"{value!r:.100} is no name")
+    return value
 
 
 def commit_check(source, commit):
@@ -69,13 +94,13 @@ def best_of_peers(data):
     """For each scenario, for each server, the CPU time of its best round in µs."""
     found = {}
     for name, scenario in data["scenarios"].items():
-        times = {server: [(float(one["cpu_us"]), bool(one.get("disturbed"))) for one in rounds if one["cpu_us"] is not None]
+        times = {name_of(server): [(measured(one["cpu_us"]), bool(one.get("disturbed"))) for one in rounds if one["cpu_us"] is not None]
                  for server, rounds in scenario["rounds"].items()}
-        found[name] = {server: best_of_times(of_one) for server, of_one in times.items() if of_one}
+        found[name_of(name)] = {server: best_of_times(of_one) for server, of_one in times.items() if of_one}
     return found
 
 
 def left_out_of_peers(data):
     """Why a server has no figures, in words; where the reasons differ, the last one."""
-    return {server: str(words) for scenario in data["scenarios"].values()
+    return {name_of(server): str(words) for scenario in data["scenarios"].values()
             for server, words in scenario.get("left_out", {}).items()}
