@@ -48,10 +48,12 @@ def add_json(command, what):
     command.add_argument("--json", type=file_to_write, metavar="FILE", help=f"write {what} there")
 
 
-def check_programs(*programs, how=HOW_TO_BUILD):
+def check_programs(*programs, how=HOW_TO_BUILD, folder=BUILD):
+    """`folder`: where programs are that `how` makes; of others nobody knows how they are made."""
     for program in programs:
         if not program.is_file():
-            raise Failure(f"{program} does not exist; {how}")
+            is_made = pathlib.Path(os.path.abspath(program)).is_relative_to(folder)
+            raise Failure(f"{program} does not exist; {how if is_made else 'give another'}")
 
 
 def check_nice(nice):
@@ -68,13 +70,15 @@ def check_common(options, *programs):
 
 def bounded(low, high, kind=int):
     """What argparse calls a type: a number from `low` to `high`."""
+    words = "not a whole number" if kind is int else "no number"
+
     def number(text):
         try:
             value = kind(text)
         except ValueError:
             value = math.nan
         if not low <= value <= high:
-            raise argparse.ArgumentTypeError(f"{text} is no number from {low:,} to {high:,}")
+            raise argparse.ArgumentTypeError(f"{text} is {words} from {low:,} to {high:,}")
         return value
     return number
 
@@ -95,11 +99,11 @@ def names(text):
     return text.split(",")
 
 
-def selected(peers, wanted, reference=None):
-    """`reference`: one that has to be among them."""
+def selected(peers, wanted, reference=None, further=""):
+    """`reference`: one that has to be among them. `further`: which others there could be, in words."""
     known = [peer.name for peer in peers]
     if unknown := [name for name in wanted if name not in known]:
-        raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}")
+        raise Failure(f"there is no server {unknown[0]}, only {', '.join(known)}{further}")
     if reference is not None and reference not in wanted:
         raise Failure(f"{reference} cannot be left out: the ratios are to it")
     return [peer for peer in peers if peer.name in wanted]

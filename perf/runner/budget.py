@@ -8,6 +8,7 @@ to here says why, on a line of its own: "Budget: plaintext, json: what the reque
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -19,10 +20,10 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-from . import arguments, report, tools
+from . import arguments, machine, report, tools
 from .arguments import BUILD, ROOT, add_json, check_programs, names
 from .calls import parse_summary
-from .commits import LIMIT_S, built, call, settings_of, short_name, telling_what_git_says
+from .commits import LIMIT_S, built, call, end_ongoing, ongoing, settings_of, short_name, telling_what_git_says
 from .tools import Failure
 
 # Requests; multiples of the depth to which they are pipelined. On loopback threads and the clock add some thousand instructions
@@ -32,11 +33,13 @@ GROWTH_LIMIT = 0.02
 # Of one call more or less, and of what the clock brings in between: a date is written once a second.
 SMALLEST_GROWTH = {"simulated": 5, "served": 25, "calls": 0.05}
 UNITS = {"simulated": "instructions, simulated", "served": "instructions, loopback", "calls": "system calls"}
+HOW_TO_BUILD = arguments.HOW_TO_BUILD.replace("ci/install build", "ci/install build test")  # valgrind and strace
 CEILINGS = ROOT / "perf/budget/ceilings.json"
 PROGRAMS = ("penstock_budget_simulated", "penstock_budget_served")
 PIECE_BYTES = 1 << 20
 TAKEN_AT_ONCE_BYTES = 128 * 1024
 POLL_S = 0.01
+END_LIMIT_S = 5
 
 
 def add_command(commands):
@@ -93,13 +96,29 @@ def count_all(build, only, found):
                 (scenario["name"], kind): workers.submit(counter.count, kind, scenario)
                 for scenario in scenarios for kind in UNITS
             }
-            return {scenario["name"]: {kind: counted[scenario["name"], kind].result() for kind in UNITS}
-                    for scenario in scenarios}
+            with ending_at_once(workers, counted.values()):
+                return {scenario["name"]: {kind: counted[scenario["name"], kind].result() for kind in UNITS}
+                        for scenario in scenarios}
+
+
+@contextlib.contextmanager
+def ending_at_once(workers, works):
+    """When one fails or we are interrupted: nobody waits for counts that are not wanted any longer."""
+    try:
+        yield
+    except BaseException:
+        workers.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + END_LIMIT_S
+        # Again and again, since one may have been about to start the next.
+        while not all(work.done() for work in works) and time.monotonic() < deadline:
+            end_ongoing()
+            time.sleep(POLL_S)
+        raise
 
 
 def programs_of(build):
     programs = [build / "perf" / name for name in PROGRAMS]
-    check_programs(*programs)
+    check_programs(*programs, how=HOW_TO_BUILD)
     return programs
 
 
@@ -169,12 +188,12 @@ class Counter:
 def serve(command, scenario, requests):
     """Starts the server, has it answer so many requests, and ends it."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          start_new_session=True) as server:
+                          start_new_session=True, preexec_fn=machine.end_with_parent) as server, ongoing(server):
         try:
             is_ready, _, _ = select.select([server.stdout], [], [], LIMIT_S)
             line = server.stdout.readline() if is_ready else b"it names no port"
             if not line.strip().isdigit():
-                raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip()}")
+                raise Failure(f"{command[0]} {command[-1]}: {line.decode(errors='replace').strip() or 'it says nothing'}")
             Client(int(line), scenario).ask(requests)
             server.terminate()
             server.wait(LIMIT_S)

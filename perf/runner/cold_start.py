@@ -69,8 +69,8 @@ class TimedServer(Server):
                 self.first_answer_s = (time.monotonic_ns() - started_ns) / 1e9
                 return
             if self.process.returncode == USAGE_STATUS:
-                raise Refused(self.words())
-        raise Failure(f"{self.name} ended with {self.process.returncode} before it answered: {self.words()}")
+                raise Refused(self.words() or "it says nothing")
+        raise Failure(f"{self.name} ended with {self.process.returncode} before it answered{self.what_it_said()}")
 
     def launch_stamped(self, peer, settle):
         """When the child was about to become the server: what this process needs to make a child is not the server's."""
@@ -101,7 +101,7 @@ class TimedServer(Server):
                 time.sleep(POLL_S)
             except OSError as problem:
                 raise Failure(f"{self.name}: {problem}") from problem
-        raise Failure(f"{self.name} does not listen on port {self.port} after {START_LIMIT_S} s: {self.words()}")
+        raise Failure(f"{self.name} does not listen on port {self.port} after {START_LIMIT_S} s{self.what_it_said()}")
 
 
 def table_of(starts_ms):

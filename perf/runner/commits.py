@@ -12,6 +12,7 @@ import tempfile
 from .arguments import HOW_TO_BUILD, ROOT
 from .tools import Failure
 
+ONGOING = set()  # processes, each with a session of its own
 LIMIT_S = 300  # for anything that is started here; building another commit takes the longest
 # What decides how the compiler and the linker are called, and what they are given.
 SETTINGS = (r"CMAKE_BUILD_TYPE|CMAKE_C(?:XX)?_COMPILER|CMAKE_C(?:XX)?_FLAGS(?:_RELEASE|_MINSIZEREL)?"
@@ -95,7 +96,8 @@ def call(command, about, environment=None):
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           errors="replace", env=os.environ | (environment or {}), start_new_session=True) as process:
         try:
-            output, errors = process.communicate(timeout=LIMIT_S)
+            with ongoing(process):
+                output, errors = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired as expired:
             end_session(process)
             raise Failure(f"{about}: {pathlib.Path(command[0]).name} has not ended after {LIMIT_S} s") from expired
@@ -105,6 +107,22 @@ def call(command, about, environment=None):
     if process.returncode != 0:
         raise Ended(command, about, process.returncode, (errors or output).strip(), output)
     return output
+
+
+@contextlib.contextmanager
+def ongoing(process):
+    """For as long as the `with` lasts, end_ongoing() ends it, whichever thread has started it."""
+    ONGOING.add(process)
+    try:
+        yield
+    finally:
+        ONGOING.discard(process)
+
+
+def end_ongoing():
+    for process in list(ONGOING):
+        if process.returncode is None:
+            end_session(process)
 
 
 def end_session(process):

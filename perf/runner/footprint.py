@@ -140,7 +140,7 @@ def memory_of(server):
             pass  # it ends just now
     found = [parse_rollup(text) for text in texts]
     if not found:
-        raise Failure(f"{server.name} has ended: {server.words()}")
+        raise Failure(f"{server.name} has ended{server.what_it_said()}")
     return Memory(*(sum(figures) for figures in zip(*found, strict=True)))
 
 

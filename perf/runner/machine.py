@@ -1,16 +1,21 @@
 """The cores: which there are, who uses them, and how fast they are just now."""
 
+import contextlib
+import ctypes
 import os
 import pathlib
 import platform
 import re
 import resource
+import signal
 import socket
 import time
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 PROBE_TURNS = 2_500  # some milliseconds: long against a tick, short against a round
 PROBE_PIECE = b"x" * 130
+SET_PARENT_DEATH_SIGNAL = 1  # man 2 prctl
+LIBC = ctypes.CDLL(None)  # opened here, and not in a process that has just been forked
 
 
 def cores():
@@ -27,6 +32,7 @@ def keep_off(core):
 def settle(core, nice, is_batch):
     """In a process that is about to become a server or a client: where and how it runs, and no limit in its way. `core`: one,
     or a set of them."""
+    end_with_parent()
     os.sched_setaffinity(0, {core} if isinstance(core, int) else core)
     if is_batch:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
@@ -34,6 +40,13 @@ def settle(core, nice, is_batch):
         os.setpriority(os.PRIO_PROCESS, 0, nice)
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def end_with_parent():
+    """Should this process's parent be killed and end nobody. SIGTERM, so that who has children ends them; where the kernel
+    will not, it is as without."""
+    with contextlib.suppress(AttributeError):
+        LIBC.prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def busy_s():

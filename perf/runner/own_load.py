@@ -15,6 +15,7 @@ from .load import Load
 from .tools import Failure
 
 SLACK_S = 100  # what it may take beyond its time: its ramp is bounded, and its patience in the end
+END_SLACK_S = 0.5
 WARM_S = 0.3
 READY = b"READY\n"
 STEP = b"."
@@ -66,7 +67,7 @@ def drive(commands, server, seconds, settle, meter):
             running.callback(processes[-1].kill)
         deadline = time.monotonic() + seconds + SLACK_S
         for process in processes:
-            expect(read_line(process, deadline) == READY, process, server)
+            expect(read_line(process, deadline) == READY, process, server, "it was ready")
         lines = []
         with meter:
             try:
@@ -76,7 +77,7 @@ def drive(commands, server, seconds, settle, meter):
                 raise Failure(f"penstock_load has ended too early: {problem}") from problem
             for process in processes:
                 lines.append(read_line(process, deadline))
-                expect(lines[-1].endswith(b"\n"), process, server)
+                expect(lines[-1].endswith(b"\n"), process, server, "its result")
         return added([parse(line) for line in lines])
 
 
@@ -100,11 +101,22 @@ def read_line(process, deadline):
     return line
 
 
-def expect(is_well, process, server):
+def expect(is_well, process, server, what):
+    """`what`: that it has not come to, should it have ended by itself."""
     if not is_well:
+        status = status_of(process)
         process.kill()
         words = process.stderr.read().decode(errors="replace").strip().removeprefix("penstock_load: ")
-        raise Failure(f"penstock_load against {server.name}: {words or 'it did not end in its time'}")
+        otherwise = "it did not end in its time" if status is None else f"it ended with {status} before {what}"
+        raise Failure(f"penstock_load against {server.name}: {words or otherwise}")
+
+
+def status_of(process):
+    """None of one that goes on. Its output ends a moment before it does."""
+    try:
+        return process.wait(END_SLACK_S)
+    except subprocess.TimeoutExpired:
+        return None
 
 
 def parse(line):

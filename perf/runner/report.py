@@ -6,6 +6,8 @@ from dataclasses import dataclass
 HEAD = ("server", "CPU µs/request", "best", "ratio", "best", "in kernel", "{}'s µs", "requests/s", "MB/s",
         "P50", "P99", "busy: server, {}", "disturbed", "errors")
 BYTES_PER_MB = 1_000_000
+NARROWEST = 3  # of a column: what parts the head from the rest has at least so many signs in each
+QUICK_LOOK = "A quick look, of single short rounds: no figure of it is to be quoted."
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def table(head, lines, left=("server",)):
     """Markdown; columns of words are named in `left`, those of numbers stand to the right."""
     columns = []
     for title, *cells in zip(head, *lines, strict=True):
-        width = max(map(len, [title, *cells]))
+        width = max(NARROWEST, *map(len, [title, *cells]))
         if title in left:
             columns.append([cell.ljust(width) for cell in (title, "-" * width, *cells)])
         else:

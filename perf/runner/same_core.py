@@ -18,6 +18,9 @@ from .servers import Refused, Server
 from .tools import Failure
 
 ANSWER_LIMIT_S = 10
+HTTP_1_1 = 11  # as http.client has it
+CAN_BE_MEASURED = "only HTTP/1.1 with keep-alive can be measured"
+CLOSES = f"it closes the connection behind its answer; {CAN_BE_MEASURED}"
 
 
 class Absent(Failure):
@@ -95,13 +98,13 @@ def run(options):
         rows = report.rows_of(results, REFERENCE)
         print(f"\n### {title(scenario)}\n\n{report.table_of_rows(rows, 'client', servers)}", flush=True)
         for name, problem in left_out.items():
-            print(f"\n{name}: {problem}", flush=True)
+            print(f"\n{name}: {told(name, problem)}", flush=True)
         errors += [f"{row.name} in {scenario.name}" for row in rows if row.errors]
         errors += [f"{name} in {scenario.name}" for name, problem in left_out.items()
                    if not isinstance(problem, Absent)]
         ratios.append((scenario.name, *best_ratios(rows, servers)))
         data["scenarios"][scenario.name] = asdict(scenario) | {
-            "left_out": {name: str(problem) for name, problem in left_out.items()},
+            "left_out": {name: told(name, problem) for name, problem in left_out.items()},
             "rounds": {name: [one.as_data() for one in rounds] for name, rounds in results.items()},
         }
     summary = report.table(("scenario", *servers), ratios, left=("scenario",))
@@ -115,11 +118,16 @@ def run(options):
     return 1 if errors else 0
 
 
+def told(name, problem):
+    """Behind its name, with which some of the sentences begin."""
+    return str(problem).removeprefix(f"{name}: ").removeprefix(f"{name} ")
+
+
 def reservations(scenarios, is_quick):
     """Why the figures are not to be quoted; mostly nothing."""
     found = []
     if is_quick:
-        found.append("A quick look, of single short rounds: no figure of it is to be quoted.")
+        found.append(report.QUICK_LOOK)
     all_ = [one for of_one in scenarios.values() for rounds in of_one["rounds"].values() for one in rounds]
     disturbed = sum(one["disturbed"] for one in all_)
     if disturbed > DISTURBED_SHARE * len(all_):
@@ -143,12 +151,14 @@ def prepare(options):
     site = ROOT / "build/perf/bodies"
     http_peers.make_site(site)
     peers = http_peers.http_peers(options.floor, options.program, site, http_peers.others_at_hand(), options.given)
+    of_goals = http_peers.goal_peers(options.program, options.layers, site)
     if options.goals:
         check_programs(options.layers)
-        peers += http_peers.goal_peers(options.program, options.layers, site)
+        peers += of_goals
     refuse_namesakes(peers)
     if options.only is not None:
-        peers = selected(peers, options.only, REFERENCE)
+        peers = selected(peers, options.only, REFERENCE, "" if options.goals else
+                         f" (with --goals: {', '.join(peer.name for peer in of_goals)})")
     machine.keep_off(core)
     return peers, Setting(options.seconds, core, core, options.nice, is_batch=True)
 
@@ -184,7 +194,8 @@ def start(peer, scenario, setting, running):
     if peer.package:
         raise Absent(f"not installed (Debian package {peer.package})")
     if not peer.paths[scenario.body]:
-        raise Absent(f"it has no path for {scenario.body}")
+        own = [path for path in peer.paths.values() if path]
+        raise Absent(f"it is measured by {own[0]} only" if len(own) == 1 else f"it has no path for {scenario.body}")
     try:
         server = running.enter_context(
             Server(peer.for_scenario(scenario), setting.server_core, setting.nice, setting.is_batch))
@@ -196,19 +207,33 @@ def start(peer, scenario, setting, running):
 
 
 def check_answer(server, scenario):
-    """Who answers something else does other work."""
+    """Who answers something else does other work. Twice on one connection, as the load asks, where it is to go on."""
+    path = scenario.path_at(server)
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=ANSWER_LIMIT_S)
     try:
-        connection.request("GET", scenario.path_at(server))
-        response = connection.getresponse()
-        size = len(response.read())
+        check_one(connection, path, scenario)
+        if not scenario.closes:
+            connection.auto_open = 0  # a connection that has ended is what is looked for
+            try:
+                check_one(connection, path, scenario)
+            except (ConnectionError, http.client.NotConnected) as problem:
+                raise Failure(CLOSES) from problem
     except (OSError, http.client.HTTPException) as problem:
-        raise Failure(f"it was asked for {scenario.path_at(server)}: {problem!r}") from problem
+        raise Failure(f"it was asked for {path}: {problem!r}") from problem
     finally:
         connection.close()
+
+
+def check_one(connection, path, scenario):
+    connection.request("GET", path)
+    response = connection.getresponse()
+    size = len(response.read())
     if response.status != 200 or size != scenario.size:
-        raise Failure(f"it answers {scenario.path_at(server)} with status {response.status} and {size} bytes, "
-                      f"instead of 200 and {scenario.size}")
+        raise Failure(f"it answers {path} with status {response.status} and {size} bytes, instead of 200 and {scenario.size}")
+    if response.version < HTTP_1_1:
+        raise Failure(f"it answered HTTP/1.0; {CAN_BE_MEASURED}")
+    if response.will_close and not scenario.closes:
+        raise Failure(CLOSES)
 
 
 def heading(options, setting):

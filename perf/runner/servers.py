@@ -75,8 +75,8 @@ class Server:
                 return
             status = self.process.returncode
             if status == USAGE_STATUS:
-                raise Refused(self.words())
-        raise Failure(f"{self.name} ended with {status} before it listened: {self.words()}")
+                raise Refused(self.words() or "it says nothing")
+        raise Failure(f"{self.name} ended with {status} before it listened{self.what_it_said()}")
 
     def launch(self, command, settle):
         with (self.folder / "words").open("wb") as words:
@@ -97,10 +97,14 @@ class Server:
                 return True
             except OSError:
                 time.sleep(POLL_S)
-        raise Failure(f"{self.name} does not listen on port {self.port} after {START_LIMIT_S} s: {self.words()}")
+        raise Failure(f"{self.name} does not listen on port {self.port} after {START_LIMIT_S} s{self.what_it_said()}")
 
     def words(self):
         return (self.folder / "words").read_text(errors="replace").strip()
+
+    def what_it_said(self):
+        """To stand behind a sentence on it."""
+        return f": {words}" if (words := self.words()) else " and said nothing"
 
     def url(self, name):
         return f"http://127.0.0.1:{self.port}/{name}"

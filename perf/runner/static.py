@@ -64,6 +64,8 @@ def run(options):
             calls = {server.name: count_calls(strace, wrk, setting, server, file, CALLS_S) for server in servers}
             print(f"\n### System calls, {file.label}\n\n{report.table_of_calls(calls)}", flush=True)
             data["calls"][file.label] = calls
+    if options.quick:
+        print(f"\n{report.QUICK_LOOK}")
     if options.json:
         options.json.write_text(json.dumps(data, indent=1) + "\n")
     return 1 if complain_about_errors(data["files"]) else 0

@@ -19,7 +19,7 @@ LIMIT_S = 30  # far beyond what anything here needs
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "perf"))
 
-from runner import arguments, command_line, footprint, static, tools
+from runner import arguments, budget, command_line, footprint, static, tools
 from runner.tools import Failure
 
 
@@ -60,7 +60,7 @@ class Numbers(unittest.TestCase):
         done = subprocess.run([SOURCE / "perf/run", "peers", "--seconds", "11"], capture_output=True, text=True,
                               timeout=LIMIT_S)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("argument --seconds: 11 is no number from 1 to 10", done.stderr)
+        self.assertIn("argument --seconds: 11 is not a whole number from 1 to 10", done.stderr)
 
     def test_a_core_that_is_not_there(self):
         for words in (("peers", "--core", "100000"), ("static", "--client-core", "-1")):
@@ -74,6 +74,27 @@ class Numbers(unittest.TestCase):
             with self.subTest(command=command), unittest.mock.patch.object(tools, "find", lambda *_: {"wrk": "wrk"}), \
                     self.assertRaisesRegex(Failure, "there are only the cores"):
                 module.prepare(options)
+
+    def test_only_whole_numbers_are_called_whole(self):
+        for kind, words in ((int, "^0.5 is not a whole number from 1 to 10$"), (float, "^0.5 is no number from 1 to 10$")):
+            with self.subTest(kind=kind), self.assertRaisesRegex(argparse.ArgumentTypeError, words):
+                arguments.bounded(1, 10, kind)("0.5")
+
+    def test_a_build_is_advised_for_what_it_makes(self):
+        place = arguments.BUILD / "bin/no-such-program"
+        for program, words in ((place, "does not exist; ci/install build && "), ("/nowhere/penstock", "; give another$"),
+                               (arguments.BUILD / "../../elsewhere/penstock", "; give another$")):
+            with self.subTest(program=program), self.assertRaisesRegex(Failure, words):
+                arguments.check_programs(pathlib.Path(program))
+        with unittest.mock.patch.object(budget, "PROGRAMS", ("no-such-program",)), \
+                self.assertRaisesRegex(Failure, "; ci/install build test && cmake "):
+            budget.programs_of(arguments.BUILD)
+
+    def test_servers_that_another_option_adds_are_named(self):
+        known = [unittest.mock.Mock(), unittest.mock.Mock()]
+        known[0].name, known[1].name = "floor", "penstock"
+        with self.assertRaisesRegex(Failure, r"no server layers, only floor, penstock \(with --goals: layers\)$"):
+            arguments.selected(known, ["floor", "layers"], "floor", " (with --goals: layers)")
 
     def test_building_begins_with_what_is_not_installed(self):
         self.assertRegex(arguments.HOW_TO_BUILD, "^ci/install build && cmake ")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """How `perf/run budget` judges counts: what grows, what is explained, what is gone."""
 
+import concurrent.futures
 import contextlib
 import io
 import os
@@ -122,6 +123,20 @@ class Budget(unittest.TestCase):
             thread.start()
             thread.join(LIMIT_S / 3)
             self.assertTrue(done)
+
+    def test_what_is_under_way_ends_at_once_when_it_is_not_wanted_any_longer(self):
+        for reason in (KeyboardInterrupt, Failure):
+            started = time.monotonic()
+            with self.subTest(reason=reason), concurrent.futures.ThreadPoolExecutor(2) as workers:
+                works = [workers.submit(commits.call, ["sleep", str(LIMIT_S)], "sleeping"),
+                         workers.submit(budget.serve, ["sleep", str(LIMIT_S)], {"name": "x"}, 1),
+                         workers.submit(commits.call, ["sleep", str(LIMIT_S)], "waiting for its turn")]
+                with self.assertRaises(reason), budget.ending_at_once(workers, works):
+                    raise reason
+                self.assertTrue(all(work.done() for work in works))
+                self.assertTrue(works[2].cancelled() or works[2].exception())
+            self.assertLess(time.monotonic() - started, LIMIT_S / 2)
+            self.assertEqual(commits.ONGOING, set())
 
     def test_the_words_by_which_a_reason_is_asked_for_are_none(self):
         with history("First", "Second\n\nBudget: json: \u2026"):

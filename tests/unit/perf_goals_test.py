@@ -8,7 +8,7 @@ import unittest
 
 from _perf_standard import ENVIRONMENT, fakes
 from runner import arguments, budget, http_peers
-from runner.standard import command, drawings, goals, pages, sources, study
+from runner.standard import checks, command, drawings, goals, pages, sources, study
 from runner.tools import Failure
 
 
@@ -99,6 +99,19 @@ class Goals(unittest.TestCase):
                 "page faults a response of 100 KB"]
             self.assertEqual((line.wanted, line.figure, line.verdict), ("< 0.01", shown, verdict))
 
+    def test_a_goal_missed_in_a_disturbed_run_says_so(self):
+        cases = (("body-100kb", "page faults a response of 100 KB", "page_faults", (1.0, 0.0)),
+                 ("rate-50", "P99.9 at half of the peak, 50 connections", "p999_us", (2e3, 10.0)),
+                 ("c1000", "the longest request of 1,000 busy connections", "max_us", (60e3, 10.0)))
+        for name, what, figure, (missed, met) in cases:
+            for value, passed, verdict in ((missed, False, "NOT MET (disturbed)"), (missed, True, "NOT MET"),
+                                           (met, False, "met"), (None, False, "not measured")):
+                with self.subTest(name=name, value=value, passed=passed):
+                    there = {name: fakes("c1000", [1.0], **{figure: value})} if value is not None else {}
+                    of_runs = {"rates" if name == "rate-50" else "records": there}
+                    found = [checks.Check("rest during", name, passed, ""), checks.Check("rest during", "low", False, "")]
+                    self.assertEqual(judged(checks=found, **of_runs)[what].verdict, verdict)
+
     def test_missed_goals_stand_at_the_top_of_the_report(self):
         whole = study.Study(ENVIRONMENT, 10, sources=given(peers=peers_of(c50={"floor": 4.0, "penstock": 4.08})))
         text = pages.page(whole, drawings.drawings_of(whole), "PERF-x")
@@ -128,6 +141,17 @@ class Files(unittest.TestCase):
         self.path.write_text(json.dumps({"commit": "abc", "is_quick": True} | peers_of(c1={"floor": 1.0})))
         with self.assertRaisesRegex(Failure, "single short rounds.* without --quick"):
             sources.read_peers(self.path)
+
+    def test_few_rounds_are_refused(self):
+        for count in (0, 1, 2, 3):
+            rounds = {"floor": [{"cpu_us": 1.0}] * 4, "nginx": [{"cpu_us": 1.0}] * count}
+            self.path.write_text(json.dumps({"commit": "abc", "scenarios": {"c1": {"rounds": rounds}}}))
+            with self.subTest(count=count):
+                if count == sources.FEWEST_ROUNDS:
+                    self.assertEqual(sources.read_peers(self.path).commit, "abc")
+                    continue
+                with self.assertRaisesRegex(Failure, f"has {count} rounds? of nginx in c1, .* --rounds 3 or more"):
+                    sources.read_peers(self.path)
 
     def test_figures_of_another_commit_fail_their_check(self):
         for commit, own, passed in (("abc", "abc", True), ("abd", "abc", False), ("abc-dirty", "abc", False),

@@ -10,6 +10,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import unittest.mock
 
@@ -133,6 +134,7 @@ class Tables(unittest.TestCase):
 
     def test_a_row_for_each_server(self):
         results = {"ours": rounds_of(10), "theirs": rounds_of(12)}
+        self.assertEqual(report.table(("x", "y"), [("a", "1")], left=("x",)).splitlines()[1], "| --- | --: |")
         lines = report.table_of_rows(report.rows_of(results, "ours")).splitlines()
         self.assertEqual(len(lines), 4)
         self.assertRegex(lines[3], r"^\| theirs +\| +12.0 \| +12.0 \| +1.20 \| +1.20 \|")
@@ -236,7 +238,9 @@ class OwnLoad(unittest.TestCase):
             "print('READY', flush=True); sys.stdin.read(1); sys.exit('lost')": "against mine: lost",
             "print('READY', flush=True); sys.stdin.read(1); print('{\"requests\": 1}', flush=True)": "something else",
             "print('READY', flush=True); sys.stdin.read(1); print('hello', flush=True)": "something else",
-            "print('HELLO', flush=True)": "did not end in its time",
+            "print('HELLO', flush=True)": "it ended with 0 before it was ready",
+            "": "it ended with 0 before it was ready",
+            "print('READY', flush=True); sys.stdin.read(1); sys.exit(3)": "it ended with 3 before its result",
         }
         for text, words in cases.items():
             with self.subTest(text=text), self.assertRaisesRegex(Failure, words):
@@ -309,14 +313,24 @@ class HttpPeers(unittest.TestCase):
         scenario = same_core.Scenario("x", 1)
         listen = ("import http.server, sys\n"
                   "class Handler(http.server.BaseHTTPRequestHandler):\n"
+                  "    protocol_version = 'HTTP/' + (sys.argv + ['1.1'])[2]\n"
                   "    def do_GET(self):\n"
                   "        self.send_response(200 if self.path == '/plaintext' else 404)\n"
                   "        self.send_header('Content-Length', '4'); self.end_headers(); self.wfile.write(b'four')\n"
                   "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()\n")
         four = lambda port, *_: [sys.executable, "-c", listen, str(port)]
+        def closing(version, header=""):
+            text = listen.replace("'4')", f"'13'){header}").replace("(b'four')", "(b'x' * 13); self.close_connection = True")
+            return lambda port, *_: [sys.executable, "-c", text, str(port), version]
+
         cases = (
             (http_peers.HttpPeer("absent", None, package="some-package"), "not installed .Debian package some-package."),
             (http_peers.HttpPeer("less", None, http_peers.PATHS | {"plaintext": ""}), "no path for plaintext"),
+            (http_peers.HttpPeer("one", None, dict.fromkeys(http_peers.PATHS, "") | {"json": "/j"}), "measured by /j only"),
+            (http_peers.HttpPeer("old", closing("1.0")), "it answered HTTP/1.0; only HTTP/1.1 with keep-alive"),
+            (http_peers.HttpPeer("open", closing("1.1", "; self.send_header('Connection', 'close')")),
+             "it closes the connection behind its answer; only HTTP/1.1"),
+            (http_peers.HttpPeer("silent", closing("1.1")), "it closes the connection behind its answer; only HTTP/1.1"),
             (http_peers.HttpPeer("four", four), "status 200 and 4 bytes, instead of 200 and 13"),
             (http_peers.HttpPeer("lost", four, http_peers.PATHS | {"plaintext": "/lost"}), "status 404 and 4 bytes"),
         )
@@ -367,6 +381,28 @@ class Servers(unittest.TestCase):
     def test_a_server_that_does_not_start(self):
         with self.assertRaisesRegex(Failure, "ended with 1 before it listened: out of luck"):
             servers.Server(self.script("import sys; sys.exit('out of luck')"), *self.place())
+        with self.assertRaisesRegex(Failure, "ended with 3 before it listened and said nothing$") as silent:
+            servers.Server(self.script("import sys; sys.exit(3)"), *self.place())
+        self.assertEqual(same_core.told("script", silent.exception), "ended with 3 before it listened and said nothing")
+
+    def test_servers_end_with_who_is_killed(self):
+        text = ("import subprocess, sys, time\n"
+                f"sys.path.insert(0, {str(SOURCE / 'perf')!r})\n"
+                "from runner import machine\n"
+                "settle = lambda: machine.settle(machine.cores()[0], 0, False)\n"
+                "child = subprocess.Popen(['sleep', '600'], start_new_session=True, preexec_fn=settle)\n"
+                "print(child.pid, flush=True)\n"
+                "time.sleep(600)\n")
+        with subprocess.Popen([sys.executable, "-B", "-c", text], stdout=subprocess.PIPE) as parent:
+            child = int(parent.stdout.readline())
+            self.assertTrue(servers.is_running(child, child))
+            parent.kill()
+        deadline = time.monotonic() + LIMIT_S / 3
+        while servers.is_running(child, child) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        is_left = servers.is_running(child, child)
+        servers.end_orphans([child], child)
+        self.assertFalse(is_left)
 
     def test_a_server_and_what_it_started_are_ended(self):
         listen = ("import socket, subprocess, sys, time\n"
@@ -431,12 +467,12 @@ class CommandLine(unittest.TestCase):
         done = subprocess.run([SOURCE / "perf/run", "static", "--program", "/nowhere/penstock"], capture_output=True,
                               text=True, timeout=LIMIT_S)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"/nowhere/penstock does not exist; {arguments.HOW_TO_BUILD}\n", done.stderr)
+        self.assertIn(f"/nowhere/penstock does not exist; give another\n", done.stderr)
         done = subprocess.run([SOURCE / "perf/run", "standard", "--system-allocator", "/nowhere/penstock", "--program",
                                sys.executable, "--load", sys.executable, "--only", "low"], capture_output=True, text=True,
                               timeout=LIMIT_S)
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stderr, "/nowhere/penstock does not exist; cmake .*-DPENSTOCK_JEMALLOC=OFF")
+        self.assertRegex(done.stderr, "/nowhere/penstock does not exist; give another")
 
     def test_help_of_peers(self):
         done = subprocess.run([SOURCE / "perf/run", "peers", "--help"], capture_output=True, text=True, timeout=LIMIT_S)

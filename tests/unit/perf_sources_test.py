@@ -12,7 +12,7 @@ from runner.tools import Failure
 
 
 def peers_of(time, scenario="c50", server="floor"):
-    return json.dumps({"scenarios": {scenario: {"rounds": {server: [{"cpu_us": time}], "penstock": [{"cpu_us": time}]}}}})
+    return json.dumps({"scenarios": {scenario: {"rounds": {server: [{"cpu_us": time}] * 3, "penstock": [{"cpu_us": time}] * 3}}}})
 
 
 class HostileFiles(unittest.TestCase):
@@ -39,6 +39,24 @@ class HostileFiles(unittest.TestCase):
     def test_endless_memory(self):
         self.assert_refused(sources.read_footprint,
                             json.dumps({"idle": [{"name": "penstock", "bytes_per_connection": float("inf")}]}))
+
+    def test_why_is_said_in_words(self):
+        cases = ((sources.read_peers, "x", "it is no JSON$"), (sources.read_peers, "[" * 100_000, "it is no JSON$"),
+                 (sources.read_peers, "\xff", "it is no JSON$"),
+                 (sources.read_peers, '{"counts": {}}', "it is of perf/run budget$"),
+                 (sources.read_counts, peers_of(1.0), "it is of perf/run peers$"),
+                 (sources.read_footprint, "{}", "it has no idle$"), (sources.read_footprint, "[]", "it is built otherwise$"),
+                 (sources.read_footprint, '{"idle": [1]}', "it is built otherwise$"),
+                 (sources.read_peers, peers_of(0), "0.0 is not above 0$"),
+                 (sources.read_peers, peers_of(10 ** 400), "it has a number that is too large$"))
+        for read, text, words in cases:
+            with self.subTest(text=text[:40]), self.assertRaisesRegex(Failure, "is nothing that perf/run .*: " + words):
+                self.path.write_text(text, "latin-1")
+                read(self.path)
+        with self.assertRaisesRegex(Failure, "gone does not exist; make it by perf/run peers --json FILE$"):
+            sources.read_peers(self.path.parent / "gone")
+        with self.assertRaisesRegex(Failure, "cannot be read: Is a directory$"):
+            sources.read_peers(self.path.parent)
 
     def test_brackets_without_end(self):
         for read in (sources.read_peers, sources.read_counts, sources.read_footprint):

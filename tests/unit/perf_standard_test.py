@@ -382,13 +382,32 @@ class CommandLine(unittest.TestCase):
 
     def test_what_cannot_be_measured(self):
         for arguments, words in ((["--only", "websocket"], "no WebSocket yet"),
+                                 (["--only", "low,allocators"], "--system-allocator PROGRAM, of a build with -DPENSTOCK_"),
                                  (["--program", "/nowhere/penstock"], "/nowhere/penstock does not exist"),
-                                 (["--seconds", "0"], "0 is no number from 1 to 60"),
-                                 (["--runs", "1000000"], "is no number from 1 to 100")):
+                                 (["--seconds", "0"], "0 is not a whole number from 1 to 60"),
+                                 (["--runs", "1000000"], "is not a whole number from 1 to 100")):
             with self.subTest(arguments=arguments):
                 done = self.run_standard(*arguments)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(words, done.stderr)
+
+    def test_the_peak_is_sought_under_its_own_name(self):
+        whole, asked = study.Study(ENVIRONMENT, 1), []
+
+        def measure(scenario, _):
+            asked.append(scenario.name)
+            return [fake(scenario=scenario, per_second=100.0)]
+
+        command.measure_rates(unittest.mock.Mock(measure=measure, client_cores=lambda: {0}), whole, 1)
+        self.assertEqual(asked, ["peak", "rate-25", "rate-50", "rate-75", "rate-90"])
+        self.assertEqual(whole.peak, 100.0)
+
+    def test_failed_checks_are_named_at_the_end(self):
+        found = [checks.Check("governor", "", False, ""), checks.Check("rest during", "low", False, ""),
+                 checks.Check("rest during", "high", False, ""), checks.Check("spread of", "low", None, ""),
+                 checks.Check("errors of", "low", True, "")]
+        self.assertEqual(command.failed_checks(study.Study(ENVIRONMENT, 1, checks=found)),
+                         ["failed: governor", "failed: rest during low, high"])
 
     def test_names_of_reports(self):
         self.assertEqual([command.name_of(only) for only in (None, ["low"], ["low", "rates"], ["x" * 70])],

@@ -20,6 +20,7 @@ ERROR_RATE_LIMIT = 0.001
 # The time of threads is exact, but it is read at other moments than the clock.
 CPU_SLACK = 1.02
 CPU_SLACK_S = 0.02
+REST = "rest during"
 KEPT_RATE = 0.98  # of a fixed rate
 
 
@@ -156,4 +157,4 @@ def cpu_check(name, records):
 def rest_during_check(name, records):
     """What others took, on all cores together: the figures of a run may be too low by as much."""
     foreign = statistics.median([one.resources["foreign_cores"] for one in records]) if records else math.nan
-    return Check("rest during", name, foreign <= FOREIGN_LIMIT, f"others used {foreign:.2f} cores")
+    return Check(REST, name, foreign <= FOREIGN_LIMIT, f"others used {foreign:.2f} cores")

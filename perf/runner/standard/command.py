@@ -22,6 +22,7 @@ from .study import Study, allocator_name, at_rate, summaries_of
 RAW = ROOT / "build/perf/standard"
 DOCUMENTS = ROOT / "docs/performance"
 HISTORY = "baseline-history.json"
+OTHER = ROOT / "build/system-allocator"
 HOW_TO_BUILD_OTHER = (
     "cmake --preset release -B build/system-allocator -DPENSTOCK_JEMALLOC=OFF -DPENSTOCK_TESTS=OFF -DPENSTOCK_PERF=OFF && "
     "cmake --build build/system-allocator --target penstock_program")
@@ -87,12 +88,15 @@ def runs_of(options, kind):
 
 def prepare(options, scenarios, sections):
     """Finds what is needed and looks at the machine, before anything is started."""
+    if "allocators" in (options.only or ()) and options.system_allocator is None:
+        raise Failure("allocators are compared with --system-allocator PROGRAM, of a build with -DPENSTOCK_JEMALLOC=OFF: "
+                      f"{HOW_TO_BUILD_OTHER} makes {OTHER / 'bin/penstock'}")
     wanted = [options.program, options.load]
     wanted += [options.routes_program] * any(scenario.program == "routes" for scenario in scenarios)
     wanted += [options.floor] * ("capacity" in sections)
     check_programs(*wanted)
     if options.system_allocator:
-        check_programs(options.system_allocator, how=HOW_TO_BUILD_OTHER)
+        check_programs(options.system_allocator, how=HOW_TO_BUILD_OTHER, folder=OTHER)
     check_nice(options.nice)
     if options.quick:
         options.seconds = 1
@@ -184,7 +188,7 @@ def attempt(study, name, work):
 
 def measure_rates(bench, study, runs):
     base = apart(BY_NAME["medium"], bench)
-    records = attempt(study, "the peak", lambda: bench.measure(base, 1))
+    records = attempt(study, "the peak", lambda: bench.measure(dataclasses.replace(base, name="peak"), 1))
     study.peak = records[0].figure("per_second") if records else math.nan
     if not study.peak > 0:
         return
@@ -237,7 +241,18 @@ def write(study, options):
     (folder / f"{name}.md").write_text(text)
     if not options.quick:
         history.append(folder / HISTORY, history.entry_of(f"{name}.md", study.environment, study.summaries))
+    for words in failed_checks(study):
+        print(words)
     print(f"{closing_of(study)}\nThe report is {folder / name}.md")
+
+
+def failed_checks(study):
+    """A line for each kind, with those that it has failed of."""
+    kinds = {}
+    for check in study.checks:
+        if check.passed is False:
+            kinds.setdefault(check.kind, []).append(check.of)
+    return [f"failed: {kind} {', '.join(filter(None, of))}".rstrip() for kind, of in kinds.items()]
 
 
 def closing_of(study):

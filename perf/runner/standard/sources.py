@@ -5,11 +5,13 @@ import math
 import re
 from dataclasses import dataclass
 
-from ..report import best_of_times
+from ..report import best_of_times, counted
 from ..tools import Failure
 from .checks import Check
 
 UNKNOWN = "unknown"
+FEWEST_ROUNDS = 3  # of a server: the best of fewer is chance
+KEYS = {"scenarios": "peers", "counts": "budget", "idle": "footprint"}  # by which a file of another command is known
 DIRTY = "-dirty"  # of git describe: more than the commit was measured, and nobody can tell what
 
 
@@ -31,7 +33,16 @@ def read_peers(path):
     if source.figures.get("is_quick", False):
         raise Failure(f"{path} is of single short rounds, which are not to be quoted; measure again, by perf/run peers without "
                       "--quick")
+    refuse_few_rounds(path, source.figures)
     return source
+
+
+def refuse_few_rounds(path, data):
+    for name, scenario in data["scenarios"].items():
+        for server, rounds in scenario["rounds"].items():
+            if len(rounds) < FEWEST_ROUNDS:
+                raise Failure(f"{path} has {counted(len(rounds), 'round')} of {server} in {name}, and the best of so few is "
+                              f"chance; measure again, by perf/run peers with --rounds {FEWEST_ROUNDS} or more")
 
 
 def read_counts(path):
@@ -47,11 +58,35 @@ def read_footprint(path):
 
 
 def read(path, command, understood):
+    data = json_of(path, command)
     try:
-        data = json.loads(path.read_text())
         return Source(command, name_of(data.get("commit", UNKNOWN)), understood(data))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
-        raise Failure(f"{path} is nothing that perf/run {command} --json has written: {problem!r}") from problem
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
+        raise Failure(f"{path} is nothing that perf/run {command} --json has written: "
+                      f"{why_not_understood(data, command, problem)}") from problem
+
+
+def json_of(path, command):
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError as problem:
+        raise Failure(f"{path} does not exist; make it by perf/run {command} --json FILE") from problem
+    except OSError as problem:
+        raise Failure(f"{path} cannot be read: {problem.strerror}") from problem
+    except (ValueError, RecursionError) as problem:
+        raise Failure(f"{path} is nothing that perf/run {command} --json has written: it is no JSON") from problem
+
+
+def why_not_understood(data, command, problem):
+    """In words: what Python calls the problem says nothing to who gave the file."""
+    found = [other for key, other in KEYS.items() if isinstance(data, dict) and key in data]
+    if found and command not in found:
+        return f"it is of perf/run {found[0]}"
+    if isinstance(problem, KeyError):
+        return f"it has no {problem.args[0]:.100}"
+    if isinstance(problem, OverflowError):
+        return "it has a number that is too large"
+    return str(problem) if isinstance(problem, ValueError) else "it is built otherwise"
 
 
 def number_of(value):
