@@ -1,4 +1,5 @@
 // Files that slow clients are being sent: what they hold of the blocks, and who gives way when that is all of them.
+#include <string>
 #include <vector>
 
 #include "engine_fixture.h"
@@ -17,21 +18,31 @@ Router files_router(sim::World& world) {
     return router;
 }
 
-}  // namespace
-
-TEST_CASE("a file that is being sent holds no block, so that any number of slow downloads keeps nobody out") {
+// Eight for input, and twelve more for output.
+Config few_blocks() {
     Config config = small_config();
     config.io_block_limit = 20;
     config.io_block_reserve = 12;
     config.free_block_limit = 0;
-    Engine engine(files_router, config);
-    std::vector<sim::Peer> slow;
-    for (int i = 0; i < 10; ++i) {
-        slow.push_back(engine.world.connect(kPort));
-        slow.back().set_receive_window(5'000);  // more than the head, so that only the file is left
-        slow.back().send(get("/f/big"));
+    return config;
+}
+
+std::vector<sim::Peer> ask_and_read_nothing(Engine& engine, int count, const std::string& requests) {
+    std::vector<sim::Peer> peers;
+    for (int i = 0; i < count; ++i) {
+        peers.push_back(engine.world.connect(kPort));
+        peers.back().set_receive_window(5'000);  // more than the head, so that only the file is left
+        peers.back().send(requests);
         engine.server.settle_offloads();
     }
+    return peers;
+}
+
+}  // namespace
+
+TEST_CASE("a file that is being sent holds no block, so that any number of slow downloads keeps nobody out") {
+    Engine engine(files_router, few_blocks());
+    std::vector<sim::Peer> slow = ask_and_read_nothing(engine, 10, get("/f/big"));
     CHECK(engine.server.reactor().blocks().leased() == 0);
     sim::Peer peer = engine.world.connect(kPort);
     std::string answer = engine.exchange(peer, get("/ok"));
@@ -47,18 +58,8 @@ TEST_CASE("a file that is being sent holds no block, so that any number of slow 
 }
 
 TEST_CASE("when blocks are held behind files that nobody takes, one of those clients gives way to a new one") {
-    Config config = small_config();
-    config.io_block_limit = 20;
-    config.io_block_reserve = 12;
-    config.free_block_limit = 0;
-    Engine engine(files_router, config);
-    std::vector<sim::Peer> stuck;
-    for (int i = 0; i < 8; ++i) {
-        stuck.push_back(engine.world.connect(kPort));
-        stuck.back().set_receive_window(5'000);  // more than the head, so that only the file is left
-        stuck.back().send(get("/f/big") + get("/ok"));
-        engine.server.settle_offloads();
-    }
+    Engine engine(files_router, few_blocks());
+    const std::vector<sim::Peer> stuck = ask_and_read_nothing(engine, 8, get("/f/big") + get("/ok"));
     engine.server.advance(kStuckOutputMs + 1);
     sim::Peer peer = engine.world.connect(kPort);
     std::string answer = engine.exchange(peer, get("/ok"));
