@@ -12,16 +12,7 @@ penstock_report(xxHash "${xxHash_VERSION}")
 
 include(penstock_llhttp)
 
-if(NOT PENSTOCK_TLS)
-    penstock_report(wolfSSL "off: PENSTOCK_TLS is OFF")
-else()
-    find_package(wolfSSL QUIET MODULE)
-    if(wolfSSL_FOUND)
-        penstock_report(wolfSSL "${wolfSSL_VERSION}, not used yet: the TLS component is not written")
-    else()
-        penstock_report(wolfSSL "not found (libwolfssl-dev), and not used yet")
-    endif()
-endif()
+include(penstock_wolfssl)
 
 find_package(ZLIB QUIET)
 if(NOT ZLIB_FOUND)

@@ -16,7 +16,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/penstock-config-version.
     COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/penstock-config.cmake"
     "${PROJECT_BINARY_DIR}/penstock-config-version.cmake" tools/cmake/FindxxHash.cmake
-    tools/cmake/FindBrotli.cmake tools/cmake/FindZstandard.cmake
+    tools/cmake/FindBrotli.cmake tools/cmake/FindZstandard.cmake tools/cmake/FindwolfSSL.cmake
     DESTINATION "${package_dir}")
 
 # A header is public by its first line, which is read when installing.

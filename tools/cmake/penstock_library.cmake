@@ -20,9 +20,15 @@ if(posix_sources AND NOT backend_sources AND NOT PENSTOCK_BACKEND STREQUAL "linu
         "platform/${PENSTOCK_BACKEND} has no sources")
 endif()
 
+# With TLS its sources, and without it what stands in for them.
+if(PENSTOCK_USE_TLS)
+    list(FILTER engine_sources EXCLUDE REGEX "/no_tls\\.cpp$")
+else()
+    list(FILTER engine_sources EXCLUDE REGEX "/tls_[a-z_]*\\.cpp$")
+endif()
 set(portable_sources ${engine_sources} ${protocol_sources} ${http_sources} ${websocket_sources})
 set(shared_posix_sources "${PROJECT_SOURCE_DIR}/platform/posix/error.cpp"
-    "${PROJECT_SOURCE_DIR}/platform/posix/address.cpp")
+    "${PROJECT_SOURCE_DIR}/platform/posix/address.cpp" "${PROJECT_SOURCE_DIR}/platform/posix/random.cpp")
 
 # What both the objects and the archives link, with the content codings that were found.
 set(PENSTOCK_LIBRARIES xxHash::xxhash ZLIB::ZLIB)
@@ -32,9 +38,16 @@ endif()
 if(PENSTOCK_USE_ZSTD)
     list(APPEND PENSTOCK_LIBRARIES Zstandard::zstd)
 endif()
+if(PENSTOCK_USE_TLS)
+    # An archive can name only what is installed beside it: our own wolfSSL is inside it.
+    list(APPEND PENSTOCK_LIBRARIES $<BUILD_INTERFACE:penstock_wolfssl>)
+    if(TARGET wolfSSL::wolfssl)
+        list(APPEND PENSTOCK_LIBRARIES wolfSSL::wolfssl)
+    endif()
+endif()
 
 function(penstock_add_archive name exported_name)
-    add_library(${name} STATIC $<TARGET_OBJECTS:penstock_objects> ${PENSTOCK_LLHTTP_OBJECTS} ${ARGN})
+    add_library(${name} STATIC $<TARGET_OBJECTS:penstock_objects> ${PENSTOCK_LLHTTP_OBJECTS} ${PENSTOCK_WOLFSSL_OBJECTS} ${ARGN})
     add_library(penstock::${exported_name} ALIAS ${name})
     set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported_name})
     penstock_compile(${name})

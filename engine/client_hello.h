@@ -1,0 +1,44 @@
+// Internal.
+// What a server has to know of a client's first TLS message before it can answer: whom the client wants, and whose signatures it
+// takes. By that the certificate is chosen, so nothing is made for a client that has not said all of it.
+//
+// Reads bytes that nobody has checked. Owns nothing: its views are into the bytes it was given.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace penstock {
+
+// RFC 8446 §4.1.2, RFC 5246 §7.4.1.2.
+struct ClientHello {
+    std::string_view server_name;                     // RFC 6066 §3, as it was sent; empty when there is none
+    std::span<const std::uint8_t> cipher_suites;      // numbers of two bytes each
+    std::span<const std::uint8_t> signature_schemes;  // likewise (RFC 8446 §4.2.3); empty when there are none
+    std::span<const std::uint8_t> protocols;          // RFC 7301 §3.1: each a byte of length and a name
+    bool has_session_id = false;
+    bool offers_tls13 = false;  // in supported_versions (RFC 8446 §4.2.1)
+
+    [[nodiscard]] bool offers_suite(std::uint16_t number) const { return contains(cipher_suites, number); }
+    [[nodiscard]] bool offers_scheme(std::uint16_t number) const { return contains(signature_schemes, number); }
+    // An ECDSA certificate can be shown for TLS 1.2: one of the suites is for those.
+    [[nodiscard]] bool offers_ecdsa_suite() const;
+
+private:
+    [[nodiscard]] static bool contains(std::span<const std::uint8_t> numbers, std::uint16_t wanted);
+};
+
+enum class HelloStatus : std::uint8_t {
+    incomplete,  // as far as it goes it is well
+    complete,
+    no_tls,     // the first byte belongs to no handshake: most likely a request in plain text
+    malformed,  // it is TLS, and will be told so by an alert
+};
+
+// Reads the message at the beginning of `input`, which may be spread over records; then it is put together in `scratch`, which
+// must be as large as `input`.
+[[nodiscard]] HelloStatus read_client_hello(std::span<const std::byte> input, std::span<std::byte> scratch, ClientHello* hello);
+
+}  // namespace penstock
