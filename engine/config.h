@@ -83,6 +83,12 @@ struct Config {
     // Connections that linger at once per reactor; above it they are closed at once.
     std::uint32_t linger_limit = 256;
 
+    // From a connection's beginning to the end of its TLS handshake: a few round trips.
+    std::uint32_t tls_handshake_timeout_ms = 10'000;
+    // TLS handshakes under way at once per reactor; above it the oldest is broken off. One takes up to 60 KB, and a good one is over
+    // in a few round trips.
+    std::uint32_t tls_handshake_limit = 1'024;
+
     // A request head, request line and fields, must fit a block, of which this may be less. Real ones have 500 to 2,000
     // bytes, and cookies may come to 8,000.
     std::uint32_t head_limit_bytes = 16 << 10;
@@ -192,6 +198,14 @@ inline constexpr std::size_t kListingLimit = 1'000;
 // Directories that one reactor has listed at once for each directory that is served: each listing takes the pool a millisecond
 // or two, and up to 3 MB until it is sent.
 inline constexpr std::uint32_t kListingsAtOnce = 16;
+// Steps of TLS handshakes in one turn, each of which takes 50 to 400 microseconds: those who are connected wait for about a
+// millisecond, however many come.
+inline constexpr int kHandshakeStepsPerTurn = 8;
+// Certificates of one listener: each keeps 10 to 50 KB.
+inline constexpr std::size_t kTlsCertificateLimit = 1'000;
+// Records that wait for the socket; above it nothing more is received, lest a peer have us answer without end (key updates, RFC 8446
+// §4.6.3). What the protocol sends comes to less: it is only encrypted when nothing waits.
+inline constexpr std::size_t kTlsUnsentLimitBytes = 80 << 10;
 // Turns that the closed list may take before the rest waits for the next: destructors may close others.
 inline constexpr int kClosePasses = 16;
 

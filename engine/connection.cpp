@@ -26,7 +26,7 @@ void Connection::handle_event(const platform::PollEvent& event) {
     const unsigned to_end = static_cast<unsigned>(event.hangup) | static_cast<unsigned>(event.urgent);
     edges_ = static_cast<std::uint8_t>(edges_ | readable * kReadable | static_cast<unsigned>(event.writable) * kWritable |
                                        to_end * kReadToEnd);
-    if (!output_.empty() && event.writable) [[unlikely]] {
+    if (event.writable && has_output()) [[unlikely]] {
         flush_leftover();
     }
     if ((edges_ & kReadable) != 0) [[likely]] {
@@ -51,12 +51,12 @@ void Connection::handle_error_event() {
 
 // What was left over when a bounded loop stopped early, or what a resumed reader finds: no edge will come for it.
 void Connection::continue_work() {
-    if (!output_.empty()) {
+    if (has_output()) {
         flush_leftover();
     } else if (has(kWantsRoom)) {
         flush();  // whoever wanted room has made nothing of it yet
     }
-    if (state_ == ConnectionState::open && !has(kPaused)) {
+    if (state_ == ConnectionState::open && !has(kPaused) && !in_handshake()) {
         protocol_->on_input(*this);
         flush();
     }
@@ -93,6 +93,9 @@ inline bool Connection::read_once() {
     }
     const std::span<std::byte> room = input_.room();
     ensure(!room.empty(), "connection: reads on although its protocol left the input full");
+    if (tls_ != nullptr) [[unlikely]] {
+        return read_tls();
+    }
     const IoResult received = platform::receive(fd_, room);
     if (!received.ok()) [[unlikely]] {
         receive_failed(received.error);
@@ -139,12 +142,6 @@ void Connection::receive_failed(int error) {
     close();
 }
 
-inline void Connection::give_back_input() {
-    if (input_.empty() && input_.has_block()) {
-        reactor().blocks().release(input_.detach());
-    }
-}
-
 void Connection::give_wanted_room() {
     if (state_ == ConnectionState::open && output_.empty()) {
         flags_ &= static_cast<std::uint8_t>(~kWantsRoom);
@@ -166,7 +163,9 @@ std::uint64_t Connection::send_some() {
         return 0;
     }
     std::uint64_t taken_bytes = 0;
-    if ((edges_ & (kWritable | kColdFile)) == kWritable) [[likely]] {
+    if (tls_ != nullptr) [[unlikely]] {
+        taken_bytes = send_tls();
+    } else if ((edges_ & (kWritable | kColdFile)) == kWritable) [[likely]] {
         const std::string_view bytes = output_.only_bytes();
         if (bytes.empty()) {
             taken_bytes = output_.empty() ? 0 : send_loop();
@@ -183,7 +182,7 @@ std::uint64_t Connection::send_some() {
             }
         }
     }
-    if (!output_.empty() || state_ != ConnectionState::open) [[unlikely]] {
+    if (has_output() || state_ != ConnectionState::open) [[unlikely]] {
         after_sending(taken_bytes);
     } else {
         edges_ &= static_cast<std::uint8_t>(~kBlocked);
@@ -195,8 +194,11 @@ void Connection::after_sending(std::uint64_t taken_bytes) {
     if (state_ == ConnectionState::closed) {
         return;
     }
+    if (tls_ != nullptr && state_ == ConnectionState::closing && !has_output()) {
+        finish_tls();
+    }
     mind_write_deadline(taken_bytes);
-    if (output_.empty() && state_ == ConnectionState::closing) {
+    if (!has_output() && state_ == ConnectionState::closing) {
         end_output();
     }
 }
@@ -288,7 +290,7 @@ void Connection::file_is_warm(std::uint64_t end) {
 
 // The peer must take something of what waits within the write timeout, and what it takes puts the end of that off.
 void Connection::mind_write_deadline(std::uint64_t taken_bytes) {
-    if (output_.empty() || can_send()) {
+    if (!has_output() || can_send()) {
         edges_ &= static_cast<std::uint8_t>(~kBlocked);
         return;
     }
@@ -313,16 +315,20 @@ bool Connection::write_expired() const {
 void Connection::handle_deadline() {
     if (state_ == ConnectionState::open && waits_for_disk()) {
         set_deadline_in(reactor().config().idle_timeout_ms);  // not the peer keeps us waiting, but we the peer
+    } else if (state_ == ConnectionState::open && in_handshake()) {
+        reactor().count().timeouts.add();
+        reactor().count().tls_failures.add();
+        close();
     } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();
-    } else if ((edges_ & kResetAtEnd) != 0 && output_.empty()) {
+    } else if ((edges_ & kResetAtEnd) != 0 && !has_output()) {
         reset();
     } else if (state_ == ConnectionState::closing && !write_expired()) {
         set_deadline_in(reactor().config().write_timeout_ms);  // it was late: the peer has taken something since
     } else if (state_ != ConnectionState::closed) {
         reactor().count().timeouts.add();
-        if (output_.empty()) {
+        if (!has_output()) {
             close();
         } else {
             reset();
@@ -461,6 +467,7 @@ void Connection::discard_some() {
 
 void Connection::reset() {
     if (fd_ >= 0 && state_ != ConnectionState::closed) {
+        edges_ |= kResetAtEnd;
         platform::reset_on_close(fd_);
     }
     close();

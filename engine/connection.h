@@ -18,6 +18,8 @@
 namespace penstock {
 
 class TlsSession;
+struct TlsAcceptor;
+struct TlsInfo;
 
 //            finish(), output left                output sent, linger
 //   open ───────────────────────► closing ───────────────────────────► lingering
@@ -62,6 +64,8 @@ public:
     [[nodiscard]] bool is_open() const { return state_ == ConnectionState::open; }
     [[nodiscard]] ConnectionState state() const { return state_; }
     [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+    // nullptr without TLS, and before its handshake is complete.
+    [[nodiscard]] const TlsInfo* tls_info() const;
     // Messages that it has brought so far, counted by its protocol.
     [[nodiscard]] std::uint32_t message_count() const { return input_.tally(); }
     void count_message() { input_.set_tally(input_.tally() + 1); }
@@ -187,6 +191,29 @@ private:
     void end_output();
     void discard_some();
     inline void give_back_input();
+    // Bytes wait for the socket, be it in records.
+    [[nodiscard]] bool has_output() const { return !output_.empty() || (tls_ != nullptr && has_unsent_records()); }
+
+    // With TLS, in connection_tls.cpp.
+    [[nodiscard]] bool start_tls(const TlsAcceptor& acceptor);
+    void finish_tls();
+    void end_tls();
+    [[nodiscard]] bool in_handshake() const;
+    [[nodiscard]] bool has_unsent_records() const;
+    [[nodiscard]] bool read_tls();
+    [[nodiscard]] bool receive_records();
+    [[nodiscard]] bool shake_hands();
+    [[nodiscard]] bool read_hello();
+    [[nodiscard]] bool read_plain_text();
+    void answer_plain_text();
+    void fail_tls();
+    std::uint64_t send_tls();
+    std::uint64_t send_records();
+    std::uint64_t send_unsent_records();
+    void keep_records();
+    void encrypt_some();
+    [[nodiscard]] bool encrypt_file();
+    [[nodiscard]] bool encrypt_memory();
     void change_state(ConnectionState to);
     [[nodiscard]] bool has(Flag flag) const { return (flags_ & flag) != 0; }
 

@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "penstock/engine/reactor.h"
+#include "penstock/engine/tls_session.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
 
-Listener::Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory)
+Listener::Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory, std::shared_ptr<const TlsContext> tls)
     : reactor_(reactor), protocol_(protocol), factory_(factory), fd_(fd) {
+    if (tls != nullptr) {
+        tls_ = std::make_unique<TlsAcceptor>(TlsAcceptor{std::move(tls), factory.plain_text_answer()});
+    }
     alarm_.context = this;
     alarm_.ring = [](void* context) {
         auto& self = *static_cast<Listener*>(context);
@@ -51,7 +55,7 @@ void Listener::accept_one() {
         return;
     }
     reactor_.count().accepted.add();
-    reactor_.adopt(fd, peer, protocol_, {});
+    reactor_.adopt(fd, peer, protocol_, {}, tls_.get());
 }
 
 void Listener::handle_accept_error(int error) {
@@ -79,15 +83,18 @@ void Listener::handle_accept_error(int error) {
     // Anything else is one client's failed handshake, reported late; the next one may be well (man 2 accept).
 }
 
-// Turned away, but told so: the answer leaves at once, and the socket lingers so that it can be read.
+// Turned away, but told so: the answer leaves at once, and the socket lingers so that it can be read. With TLS that would take a
+// handshake, which is what there is no room for.
 void Listener::refuse(int fd, const PeerAddress& peer) {
     reactor_.count().refused.add();
-    if (reactor_.refused_open() >= reactor_.config().refusal_limit || factory_.refusal().empty()) {
+    if (reactor_.refused_open() >= reactor_.config().refusal_limit || factory_.refusal().empty() || tls_ != nullptr) {
         platform::close_descriptor(fd);
         return;
     }
     reactor_.adopt(fd, peer, protocol_, factory_.refusal());
 }
+
+void Listener::set_tls(std::shared_ptr<const TlsContext> tls) { tls_->context = std::move(tls); }
 
 void Listener::rest() {
     resting_ = true;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "penstock/engine/alarm.h"
 #include "penstock/platform/address.h"
@@ -15,11 +16,13 @@ namespace penstock {
 class Protocol;
 class ProtocolFactory;
 class Reactor;
+class TlsContext;
+struct TlsAcceptor;
 
 class Listener {
 public:
     // Takes over `fd`.
-    Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory);
+    Listener(Reactor& reactor, int fd, Protocol& protocol, const ProtocolFactory& factory, std::shared_ptr<const TlsContext> tls);
     ~Listener();
     Listener(const Listener&) = delete;
     Listener& operator=(const Listener&) = delete;
@@ -35,6 +38,7 @@ public:
     void close();
 
     [[nodiscard]] int fd() const { return fd_; }
+    void set_tls(std::shared_ptr<const TlsContext> tls);
 
 private:
     void accept_one();
@@ -46,6 +50,7 @@ private:
     Protocol& protocol_;
     const ProtocolFactory& factory_;
     int fd_;
+    std::unique_ptr<TlsAcceptor> tls_;  // plain TCP: nullptr
     bool pending_ = false;
     bool resting_ = false;
     bool draining_ = false;

@@ -14,6 +14,8 @@ ReactorStats::ReactorStats(const ReactorCounters& counters)
       file_cache_entries(counters.file_cache_entries.get()), file_cache_bytes(counters.file_cache_bytes.get()),
       compress_cache_hits(counters.compress_cache_hits.get()),
       compress_cache_misses(counters.compress_cache_misses.get()), encoders_refused(counters.encoders_refused.get()),
+      tls_handshakes(counters.tls_handshakes.get()), tls_resumed(counters.tls_resumed.get()),
+      tls_failures(counters.tls_failures.get()), tls_truncated(counters.tls_truncated.get()),
       received_bytes(counters.received_bytes.get()),
       sent_bytes(counters.sent_bytes.get()), turns(counters.turns.get()) {}
 
@@ -42,6 +44,10 @@ ReactorStats& ReactorStats::operator+=(const ReactorStats& other) {
     compress_cache_hits += other.compress_cache_hits;
     compress_cache_misses += other.compress_cache_misses;
     encoders_refused += other.encoders_refused;
+    tls_handshakes += other.tls_handshakes;
+    tls_resumed += other.tls_resumed;
+    tls_failures += other.tls_failures;
+    tls_truncated += other.tls_truncated;
     received_bytes += other.received_bytes;
     sent_bytes += other.sent_bytes;
     turns += other.turns;

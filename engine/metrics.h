@@ -48,6 +48,10 @@ struct ReactorCounters {
     Counter compress_cache_hits;    // bodies whose compressed form was there already
     Counter compress_cache_misses;  // those that had to be compressed, where there is a cache
     Counter encoders_refused;    // times an encoder of a response found no memory
+    Counter tls_handshakes;      // that were completed
+    Counter tls_resumed;         // those of them that resumed a session
+    Counter tls_failures;        // that were not: refused, broken off, or out of time
+    Counter tls_truncated;       // connections whose client ended them without a close_notify
     Counter received_bytes;
     Counter sent_bytes;
     Counter turns;               // of the loop
@@ -60,6 +64,7 @@ struct ReactorStats {
     std::uint64_t input_starved = 0, output_refused = 0, evicted = 0, stale_events = 0, cut_by_drain = 0, tasks_parked = 0;
     std::uint64_t file_cache_hits = 0, file_cache_misses = 0, file_cache_evictions = 0, file_cache_entries = 0;
     std::uint64_t file_cache_bytes = 0, compress_cache_hits = 0, compress_cache_misses = 0, encoders_refused = 0;
+    std::uint64_t tls_handshakes = 0, tls_resumed = 0, tls_failures = 0, tls_truncated = 0;
     std::uint64_t received_bytes = 0, sent_bytes = 0, turns = 0;
 
     ReactorStats() = default;

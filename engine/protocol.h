@@ -58,6 +58,10 @@ public:
     [[nodiscard]] virtual std::unique_ptr<Protocol> create(Reactor& reactor) const = 0;
     // A complete answer to a client that is turned away because the server is full, or empty. Lives for ever.
     [[nodiscard]] virtual std::string_view refusal() const = 0;
+    // The same to a client that speaks without TLS where the listener has it.
+    [[nodiscard]] virtual std::string_view plain_text_answer() const { return {}; }
+    // Its names for ALPN (IANA, TLS ALPN Protocol IDs), the best first, with commas between; empty when it has none.
+    [[nodiscard]] virtual std::string_view application_protocols() const { return {}; }
 };
 
 }  // namespace penstock

@@ -8,6 +8,8 @@
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/http_date.h"
 #include "penstock/engine/offload.h"
+#include "penstock/engine/tls_session.h"
+#include "penstock/engine/tls_work.h"
 #include "penstock/platform/clock.h"
 #include "penstock/platform/net.h"
 
@@ -69,15 +71,20 @@ Reactor::~Reactor() {
 
 Result<void> Reactor::open() { return poller_.open(); }
 
-Result<void> Reactor::add_listener(int fd, const ProtocolFactory& factory) {
+Result<void> Reactor::add_listener(int fd, const ProtocolFactory& factory, std::shared_ptr<const TlsContext> tls) {
     const std::size_t number = listeners_.size();
     ensure(number < kListenerLimit, "reactor: more listeners than a slot can name");
     protocols_.push_back(factory.create(*this));
-    listeners_.push_back(std::make_unique<Listener>(*this, fd, *protocols_.back(), factory));
+    if (tls != nullptr && tls_work_ == nullptr) {
+        tls_work_ = std::make_unique<TlsWork>();
+    }
+    listeners_.push_back(std::make_unique<Listener>(*this, fd, *protocols_.back(), factory, std::move(tls)));
     const ConnectionToken token{kListenerIndex + static_cast<std::uint32_t>(number), 0};
     const int error = poller_.add(fd, token.pack());
     return error == 0 ? Result<void>() : Result<void>(system_error("cannot watch the listening socket", error));
 }
+
+void Reactor::set_tls(std::size_t listener, std::shared_ptr<const TlsContext> tls) { listeners_[listener]->set_tls(std::move(tls)); }
 
 void Reactor::run() {
     while (run_turn(-1)) {
@@ -98,6 +105,9 @@ bool Reactor::run_turn(int max_wait_ms) {
     }
     counters_.turns.add();
     update_clock();
+    if (tls_work_ != nullptr) {
+        tls_work_->begin_turn();
+    }
     dispatch(polled.events);
     expire_timers();
     if (polled.woken || more_to_do_) {
@@ -233,7 +243,7 @@ void Reactor::accept_pending() {
     clients_wait_ = more_wait;
 }
 
-void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal) {
+void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal, const TlsAcceptor* tls) {
     Connection* const connection = connections_.try_acquire();
     if (connection == nullptr) {
         platform::close_descriptor(fd);
@@ -246,9 +256,12 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
     connection->change_state(ConnectionState::open);
     if (refusal.empty()) {
         counters_.active.add();
-        // Found in the queue by a drain: served if it asks soon, but not waited for.
-        connection->set_deadline_in(draining_ ? std::max(config_.linger_timeout_ms, 1u) : config_.idle_timeout_ms);
-        connection->read_some();
+        connection->set_deadline_in(tls != nullptr ? config_.tls_handshake_timeout_ms : first_deadline_ms());
+        if (tls == nullptr || connection->start_tls(*tls)) {
+            connection->read_some();
+        } else {
+            connection->close();
+        }
     } else {
         connection->flags_ = Connection::kRefused;
         ++refused_open_;
@@ -263,6 +276,11 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
         connection->link_noted_deadline();
         register_with_poller(*connection);
     }
+}
+
+// Found in the queue by a drain: served if it asks soon, but not waited for.
+std::uint32_t Reactor::first_deadline_ms() const {
+    return draining_ ? std::max(config_.linger_timeout_ms, 1u) : config_.idle_timeout_ms;
 }
 
 // Late, and only what stays open: a connection that was answered and closed costs no call for it. Being already
@@ -318,6 +336,7 @@ void Reactor::take_apart_closed() {
 
 void Reactor::take_apart(Connection& connection) {
     connection.protocol_->on_close(connection);
+    connection.end_tls();
     deadlines_.cancel(connection.timer_);
     connection.output_.clear(blocks_);
     if (connection.input_.has_block()) {
@@ -383,8 +402,10 @@ void Reactor::begin_drain() {
     for (const auto& listener : listeners_) {
         listener->begin_drain();
     }
-    connections_.for_each([](Connection& connection) {
-        if (connection.state_ == ConnectionState::open) {
+    connections_.for_each([this](Connection& connection) {
+        if (connection.state_ == ConnectionState::open && connection.in_handshake()) {
+            connection.tighten_deadline_in(first_deadline_ms());
+        } else if (connection.state_ == ConnectionState::open) {
             connection.protocol_->on_drain(connection);
             connection.flush_later();
         }

@@ -33,6 +33,10 @@ namespace penstock {
 
 class OffloadPool;
 class Reactor;
+class TlsContext;
+class TlsSession;
+class TlsWork;
+struct TlsAcceptor;
 
 // How others can hold on to a reactor that may end before they do: whoever has the mutex and sees the reactor may post to
 // it. Any thread.
@@ -51,8 +55,10 @@ public:
 
     // Before run. `open` comes first.
     [[nodiscard]] Result<void> open();
-    // Takes over the listening descriptor, also when it fails.
-    [[nodiscard]] Result<void> add_listener(int fd, const ProtocolFactory& factory);
+    // Takes over the listening descriptor, also when it fails. `tls`: nullptr for plain TCP.
+    [[nodiscard]] Result<void> add_listener(int fd, const ProtocolFactory& factory, std::shared_ptr<const TlsContext> tls = {});
+    // For those who connect to that listener, which has TLS, from now on.
+    void set_tls(std::size_t listener, std::shared_ptr<const TlsContext> tls);
 
     // Turns until drained after `request_stop`, then cuts what is left when the drain's time is up.
     void run();
@@ -155,11 +161,19 @@ public:
     void expect_clients() { clients_wait_ = more_to_do_ = true; }
     // A new connection: takes a slot, reads and answers at once if bytes are there, and registers only what stays
     // open. With a `refusal` it says just that and lingers. Takes over `fd`, also when it fails.
-    void adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal);
+    // `tls`: nullptr for plain TCP; lives as long as the reactor.
+    void adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::string_view refusal, const TlsAcceptor* tls = nullptr);
     // Before a listener closes a descriptor that others have duplicates of: closing one alone does not end its events.
     void stop_watching(int fd) { poller_.remove(fd); }
     [[nodiscard]] std::uint32_t refused_open() const { return refused_open_; }
     [[nodiscard]] bool may_linger() const { return lingering_ < config_.linger_limit; }
+
+    // Only with a listener that has TLS.
+    [[nodiscard]] TlsWork& tls() { return *tls_work_; }
+    // A client has sent something for a handshake. Above `tls_handshake_limit` the oldest gives way.
+    void note_handshake(TlsSession& session);
+    // For a connection's first request.
+    [[nodiscard]] std::uint32_t first_deadline_ms() const;
 
     // Does not log when nobody listens; the text is only made by who checks `logs`.
     [[nodiscard]] bool logs() const { return static_cast<bool>(config_.log); }
@@ -202,6 +216,7 @@ private:
     void register_with_poller(Connection& connection);
     [[nodiscard]] bool start_warming(Connection& connection, const FileRange& file);
     void file_warmed(ConnectionToken token, std::uint64_t end);
+    void end_handshake(TlsSession& session);
     void begin_drain();
     void check_drain();
     void cut_all();
@@ -236,6 +251,7 @@ private:
     std::vector<std::unique_ptr<Listener>> listeners_;
     std::vector<Local> locals_;  // a few: one for each handler that keeps something
     std::unique_ptr<std::byte[]> scratch_;
+    std::unique_ptr<TlsWork> tls_work_;
 
     const std::shared_ptr<ReactorLink> link_ = std::make_shared<ReactorLink>();
     ConnectionList ready_;
@@ -262,5 +278,11 @@ private:
     std::atomic<std::uint8_t> stop_requested_{0};  // 1: drain, 2: cut
     ReactorCounters counters_;
 };
+
+inline void Connection::give_back_input() {
+    if (input_.empty() && input_.has_block()) {
+        reactor().blocks().release(input_.detach());
+    }
+}
 
 }  // namespace penstock

@@ -3,6 +3,8 @@
 
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/engine/tls_session.h"
+#include "penstock/engine/tls_work.h"
 
 namespace penstock {
 
@@ -28,7 +30,7 @@ bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* e
     std::int32_t most_left = static_cast<std::int32_t>(config_.write_timeout_ms - least_stuck_ms);
     connections_.for_each([&](Connection& connection) {
         const bool stuck = (connection.state_ == ConnectionState::open || connection.state_ == ConnectionState::closing) &&
-                           connection.output_blocked() && !connection.output_.empty();
+                           connection.output_blocked() && connection.has_output();
         const auto left = static_cast<std::int32_t>(connection.write_deadline_ms_ - now_ms_);
         if (stuck && &connection != except && left <= most_left) {
             stuckest = &connection;
@@ -41,6 +43,9 @@ bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* e
     counters_.evicted.add();
     stuckest->reset();
     stuckest->output_.clear(blocks_);
+    if (stuckest->tls_ != nullptr) {
+        stuckest->tls_->unsent().clear(blocks_);
+    }
     return true;
 }
 
@@ -53,11 +58,35 @@ bool Reactor::end_oldest_arrival() {
             oldest = protocol->oldest_arrival();
         }
     }
+    if (TlsSession* const hello = tls_work_ != nullptr ? tls_work_->oldest_hello() : nullptr; hello != nullptr && hello->arrival() < oldest) {
+        counters_.evicted.add();
+        end_handshake(*hello);
+        return true;
+    }
     if (holder != nullptr) {
         counters_.evicted.add();
         holder->end_oldest_arrival();
     }
     return holder != nullptr;
+}
+
+void Reactor::note_handshake(TlsSession& session) {
+    if (tls_work_->add(session, next_arrival_)) {
+        ++next_arrival_;
+        if (tls_work_->handshakes() > config_.tls_handshake_limit) {
+            counters_.evicted.add();
+            end_handshake(*tls_work_->oldest());
+        }
+    }
+}
+
+void Reactor::end_handshake(TlsSession& session) {
+    tls_work_->remove(session);
+    Connection& connection = session.connection();
+    connection.reset();
+    if (connection.input_.has_block()) {
+        blocks_.release(connection.input_.detach());
+    }
 }
 
 void Reactor::make_output_room(std::size_t blocks, const Connection& connection) {

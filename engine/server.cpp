@@ -1,5 +1,6 @@
 #include "penstock/engine/server.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -12,6 +13,8 @@
 #include "penstock/engine/offload.h"
 #include "penstock/engine/protocol.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/engine/tls_context.h"
+#include "penstock/engine/tls_random.h"
 #include "penstock/platform/net.h"
 #include "penstock/platform/thread.h"
 
@@ -22,6 +25,8 @@ namespace {
 struct ListenRequest {
     ListenOptions options;
     std::shared_ptr<ProtocolFactory> factory;
+    std::shared_ptr<TlsTickets> tickets;  // the same for as long as there is a server: what was handed out stays good
+    std::shared_ptr<const TlsContext> tls;
 };
 
 }  // namespace
@@ -35,6 +40,7 @@ struct Server::State {
     // Guards what `stop` from another thread would see half made: the list of reactors while it is filled or emptied. Never
     // held while anything waits.
     std::mutex stop_mutex;
+    std::mutex reload_mutex;  // one after the other
     // The pool's threads post to the reactors, so `wait` ends it first; its queue refers to nothing after that.
     std::unique_ptr<OffloadPool> offload;
     std::vector<std::unique_ptr<Reactor>> reactors;
@@ -46,10 +52,14 @@ struct Server::State {
     [[nodiscard]] Result<void> prepare();
     [[nodiscard]] Result<void> bind(std::size_t listener);
     [[nodiscard]] Result<void> start_threads();
+    [[nodiscard]] Result<std::shared_ptr<const TlsContext>> load_tls(ListenRequest& request);
+    [[nodiscard]] Result<void> reload_tls();
     [[nodiscard]] platform::ListenTarget target_of(const ListenRequest& request) const;
     void run_reactor(Reactor& reactor);
     void request_stop(bool cut);
     void wait_for(platform::StopSignals& signals);
+    [[nodiscard]] platform::Hangup hangup() const;
+    void reload_after_hangup();
     void wait();
     void give_up();
     void forget_reactors();
@@ -68,7 +78,7 @@ Server::~Server() {
 }
 
 void Server::listen(ListenOptions options, std::shared_ptr<ProtocolFactory> factory) {
-    state_->listeners.push_back({std::move(options), std::move(factory)});
+    state_->listeners.push_back({std::move(options), std::move(factory), {}, {}});
 }
 
 Result<void> Server::start() {
@@ -108,9 +118,16 @@ Result<void> Server::State::prepare() {
         return Error{"the server has " + std::to_string(listeners.size()) + " listeners; at most " +
                      std::to_string(kListenerLimit) + " are possible"};
     }
-    for (const ListenRequest& request : listeners) {
+    for (ListenRequest& request : listeners) {
         if (auto prepared = request.factory->prepare(config); !prepared.ok()) {
             return prepared;
+        }
+        if (request.options.tls.has_value()) {
+            auto loaded = load_tls(request);
+            if (!loaded.ok()) {
+                return loaded.error();
+            }
+            request.tls = loaded.value();
         }
     }
     const unsigned count = config.reactors != 0 ? config.reactors : platform::usable_core_count();
@@ -168,7 +185,7 @@ Result<void> Server::State::bind(std::size_t listener) {
             ports[listener].store(target.port, std::memory_order_relaxed);
             target.join_group = true;
         }
-        if (auto added = reactor->add_listener(fd, *request.factory); !added.ok()) {
+        if (auto added = reactor->add_listener(fd, *request.factory, request.tls); !added.ok()) {
             return added;
         }
     }
@@ -254,7 +271,7 @@ void Server::State::wait() {
 }
 
 void Server::wait_for_signal(const std::function<void()>& ready) {
-    platform::StopSignals signals;
+    platform::StopSignals signals(state_->hangup());
     if (ready) {
         ready();
     }
@@ -273,7 +290,10 @@ void Server::State::wait_for(platform::StopSignals& signals) {
     waiter.store(&signals);
     bool cut = false;
     while (running.load() > 0) {
-        if (signals.wait(-1) > 0) {
+        const int signal = signals.wait(-1);
+        if (platform::StopSignals::is_hangup(signal)) {
+            reload_after_hangup();
+        } else if (signal > 0) {
             request_stop(std::exchange(cut, true));
         }
     }
@@ -281,8 +301,22 @@ void Server::State::wait_for(platform::StopSignals& signals) {
     waiter.store(nullptr);
 }
 
+platform::Hangup Server::State::hangup() const {
+    const bool has_tls = std::any_of(listeners.begin(), listeners.end(), [](const auto& l) { return l.options.tls.has_value(); });
+    return has_tls ? platform::Hangup::watched : platform::Hangup::ignored;
+}
+
+void Server::State::reload_after_hangup() {
+    if (hangup() == platform::Hangup::ignored) {
+        return;  // it was meant for another server of this process
+    }
+    const Result<void> reloaded = reload_tls();
+    log(reloaded.ok() ? LogLevel::info : LogLevel::error,
+        reloaded.ok() ? "SIGHUP: the certificates were read again" : "SIGHUP: the certificates stay as they were: " + reloaded.error().message);
+}
+
 int Server::run(const std::function<void()>& ready) {
-    platform::StopSignals signals;  // before anything can be seen of the server, and so be told to end
+    platform::StopSignals signals(state_->hangup());  // before anything can be seen of the server, and so be told to end
     if (!state_->config.log) {
         state_->config.log = [](LogLevel level, std::string_view line) {
             if (level >= LogLevel::warning) {
@@ -299,6 +333,47 @@ int Server::run(const std::function<void()>& ready) {
     }
     state_->wait_for(signals);
     return 0;
+}
+
+Result<void> Server::reload_tls() { return state_->reload_tls(); }
+
+Result<std::shared_ptr<const TlsContext>> Server::State::load_tls(ListenRequest& request) {
+    const TlsOptions& options = *request.options.tls;
+    // Who resumes a session is not asked for a certificate again, so where one is asked for, none is resumed.
+    const bool resumes = options.ticket_lifetime_s > 0 && options.client_certificate == ClientCertificate::none;
+    if (resumes && request.tickets == nullptr) {
+        request.tickets = std::make_shared<TlsTickets>(options.ticket_lifetime_s, &random_bytes);
+    }
+    return TlsContext::load(options, request.factory->application_protocols(), resumes ? request.tickets : nullptr);
+}
+
+// All are read before any is given out: either every listener has what the files hold now, or none.
+Result<void> Server::State::reload_tls() {
+    const std::lock_guard reload_lock(reload_mutex);
+    std::vector<std::shared_ptr<const TlsContext>> loaded(listeners.size());
+    for (std::size_t i = 0; i < listeners.size(); ++i) {
+        if (listeners[i].options.tls.has_value()) {
+            auto result = load_tls(listeners[i]);
+            if (!result.ok()) {
+                return result.error();
+            }
+            loaded[i] = result.value();
+        }
+    }
+    const std::lock_guard lock(stop_mutex);
+    for (const auto& reactor : reactors) {
+        if (!reactor->try_post(Message([reactor = reactor.get(), loaded] {
+                for (std::size_t i = 0; i < loaded.size(); ++i) {
+                    if (loaded[i] != nullptr) {
+                        reactor->set_tls(i, loaded[i]);
+                    }
+                }
+            }))) {
+            return Error{"reactor " + std::to_string(reactor->number()) +
+                         " was not given the new certificates, its mailbox is full or it has ended; call reload_tls again"};
+        }
+    }
+    return {};
 }
 
 std::uint16_t Server::port(std::size_t listener) const {

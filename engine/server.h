@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/metrics.h"
+#include "penstock/engine/tls.h"
 #include "penstock/platform/error.h"
 
 namespace penstock {
@@ -28,6 +30,8 @@ struct ListenOptions {
     bool ipv6_only = false;
     // Permissions of a Unix socket's file.
     unsigned unix_mode = 0660;
+    // With it the listener speaks TLS, and nothing else.
+    std::optional<TlsOptions> tls{};
 };
 
 class Server {
@@ -57,7 +61,8 @@ public:
     void stop_now();
     // Until all reactors have ended.
     void wait();
-    // Until SIGTERM, SIGINT or `stop`; then drains; a second signal cuts. The signals' former handlers are put back.
+    // Until SIGTERM, SIGINT or `stop`; then drains; a second signal cuts. Where a listener has TLS, SIGHUP calls reload_tls, and what
+    // came of it is logged. The signals' former handlers are put back.
     // `ready` is called as soon as signals are caught: the time to say that the server runs, since whoever hears of it may
     // end it at once.
     void wait_for_signal(const std::function<void()>& ready = {});
@@ -65,6 +70,11 @@ public:
     // start. Without a `Config::log`, warnings and errors go to stderr.
     // `ready` is called when it serves, for what a program does with a running server (`post`, a Timer).
     [[nodiscard]] int run(const std::function<void()>& ready = {});
+
+    // Reads the files of every listener's TlsOptions again; whoever connects from then on is shown the new certificates, and open
+    // connections stay as they are. On an error all listeners keep what they have. It reads and checks files, so not on a
+    // reactor's thread. Any thread while the server is started.
+    [[nodiscard]] Result<void> reload_tls();
 
     // The port that the `listener`-th listener is bound to, counted from 0; 0 before `start` and for Unix sockets. Any
     // thread.

@@ -4,6 +4,7 @@
 // accepted it, until `close_descriptor`. Data-path calls return IoResult; set-up returns Result.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -47,6 +48,9 @@ inline constexpr int kUnsentLowWaterBytes = 128 << 10;
 [[nodiscard]] IoResult duplicate_descriptor(int fd);
 // How many descriptors this process may have open at once (man 2 getrlimit, RLIMIT_NOFILE, the soft limit).
 [[nodiscard]] std::uint64_t descriptor_limit();
+
+// The bytes of an IPv4 or IPv6 address in the usual notation, in network order, and how many they are; 0: it is none.
+[[nodiscard]] std::size_t parse_ip(const std::string& text, std::array<std::uint8_t, 16>* bytes);
 
 // The port a TCP listener is bound to; 0 for Unix sockets.
 [[nodiscard]] std::uint16_t bound_port(int listener_fd);

@@ -18,13 +18,17 @@ void name_current_thread(const char* name);
 // a sendfile to a dead peer cannot kill the process with SIGPIPE (sendfile has no MSG_NOSIGNAL).
 void block_signals_in_current_thread();
 
+// Whether SIGHUP is waited for as well: it asks a server to read its files again.
+enum class Hangup : bool { ignored, watched };
+
 // Waits for SIGTERM or SIGINT, or for `notify` from any thread. Installed only while one exists;
-// the former handlers come back when it is destroyed. At most kMaxWatchers exist at a time.
+// the former handlers come back when it is destroyed. At most kMaxWatchers exist at a time. A signal is for all of them: one
+// that does not watch for SIGHUP is told of it too while another does.
 class StopSignals {
 public:
     static constexpr int kMaxWatchers = 16;
 
-    StopSignals();
+    explicit StopSignals(Hangup hangup = Hangup::ignored);
     ~StopSignals();
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
@@ -34,6 +38,7 @@ public:
     // Blocks until a signal (returns its number), `notify` (returns 0) or `timeout_ms` (-1 waits for
     // ever; returns -1 at the limit).
     [[nodiscard]] int wait(int timeout_ms);
+    [[nodiscard]] static bool is_hangup(int signal);
     // Any thread; also from a signal handler.
     void notify();
 
@@ -41,6 +46,7 @@ private:
     int read_fd_ = -1;
     int write_fd_ = -1;
     int slot_ = -1;
+    Hangup hangup_ = Hangup::ignored;
     int error_ = 0;
 };
 

@@ -18,7 +18,7 @@ namespace penstock::platform {
 
 namespace {
 
-constexpr std::array kSignals = {SIGTERM, SIGINT};
+constexpr std::array kSignals = {SIGTERM, SIGINT, SIGHUP};  // the last only for those who watch for it
 
 // A slot holds the write end of one watcher's pipe, plus one; 0 is a free slot, so that the array is ready
 // before any constructor runs.
@@ -32,19 +32,20 @@ static_assert(Slot::is_always_lock_free,
 
 // Guards what follows and the taking of slots; the handler does not touch it.
 std::mutex install_mutex;
-int watcher_count = 0;
+std::array<int, kSignals.size()> watcher_counts{};  // of each signal
 std::array<struct sigaction, kSignals.size()> former_actions{};
 
-int register_watcher(int write_fd, int* error);
-void unregister_watcher(int slot);
-int install_handlers();
-void restore_handlers();
+int register_watcher(int write_fd, Hangup hangup, int* error);
+void unregister_watcher(int slot, Hangup hangup);
+std::size_t signals_of(Hangup hangup) { return kSignals.size() - (hangup == Hangup::watched ? 0 : 1); }
+int watch(std::size_t signal);
+void unwatch(std::size_t signal);
 void on_stop_signal(int signal);
 void write_byte(int fd, int value);
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(Hangup hangup) : hangup_(hangup) {
     int ends[2] = {-1, -1};
     if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) != 0) {
         error_ = errno;
@@ -52,12 +53,12 @@ StopSignals::StopSignals() {
     }
     read_fd_ = ends[0];
     write_fd_ = ends[1];
-    slot_ = register_watcher(write_fd_, &error_);
+    slot_ = register_watcher(write_fd_, hangup, &error_);
 }
 
 StopSignals::~StopSignals() {
     if (slot_ >= 0) {
-        unregister_watcher(slot_);
+        unregister_watcher(slot_, hangup_);
     }
     if (read_fd_ >= 0) {
         ::close(read_fd_);
@@ -92,6 +93,8 @@ int StopSignals::wait(int timeout_ms) {
     }
 }
 
+bool StopSignals::is_hangup(int signal) { return signal == SIGHUP; }
+
 void StopSignals::notify() {
     if (write_fd_ >= 0) {
         write_byte(write_fd_, 0);
@@ -101,7 +104,7 @@ void StopSignals::notify() {
 namespace {
 
 // The index of the slot taken, or -1 with `error` set.
-int register_watcher(int write_fd, int* error) {
+int register_watcher(int write_fd, Hangup hangup, int* error) {
     const std::lock_guard lock(install_mutex);
     for (std::size_t i = 0; i < slots.size(); ++i) {
         if (slots[i].load() != 0) {
@@ -109,21 +112,25 @@ int register_watcher(int write_fd, int* error) {
         }
         // The slot first: a signal that comes right after the handlers is then not lost.
         slots[i].store(write_fd + 1);
-        if (watcher_count == 0 && (*error = install_handlers()) != 0) {
-            slots[i].store(0);
-            return -1;
+        for (std::size_t signal = 0; signal < signals_of(hangup); ++signal) {
+            if ((*error = watch(signal)) != 0) {
+                while (signal-- > 0) {
+                    unwatch(signal);
+                }
+                slots[i].store(0);
+                return -1;
+            }
         }
-        ++watcher_count;
         return static_cast<int>(i);
     }
     *error = ENOSPC;
     return -1;
 }
 
-void unregister_watcher(int slot) {
+void unregister_watcher(int slot, Hangup hangup) {
     const std::lock_guard lock(install_mutex);
-    if (--watcher_count == 0) {
-        restore_handlers();
+    for (std::size_t signal = 0; signal < signals_of(hangup); ++signal) {
+        unwatch(signal);
     }
     slots[static_cast<std::size_t>(slot)].store(0);
     // Handlers that begin now see the empty slot (both sides are sequentially consistent), and those that run
@@ -133,35 +140,34 @@ void unregister_watcher(int slot) {
     }
 }
 
-// Returns 0 or errno; on failure nothing stays installed.
-int install_handlers() {
-    struct sigaction action {};
-    action.sa_handler = on_stop_signal;
-    action.sa_flags = SA_RESTART;  // the embedder's own blocking calls are not ours to interrupt
-    ::sigemptyset(&action.sa_mask);
-    for (const int signal : kSignals) {
-        ::sigaddset(&action.sa_mask, signal);
-    }
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-        if (::sigaction(kSignals[i], &action, &former_actions[i]) != 0) {
-            const int error = errno;
-            while (i-- > 0) {
-                ::sigaction(kSignals[i], &former_actions[i], nullptr);
-            }
-            return error;
+// For the first who wants the signal its handler is installed. Returns 0 or errno.
+int watch(std::size_t signal) {
+    if (watcher_counts[signal] == 0) {
+        struct sigaction action {};
+        action.sa_handler = on_stop_signal;
+        action.sa_flags = SA_RESTART;  // the embedder's own blocking calls are not ours to interrupt
+        ::sigemptyset(&action.sa_mask);
+        for (const int other : kSignals) {
+            ::sigaddset(&action.sa_mask, other);
+        }
+        if (::sigaction(kSignals[signal], &action, &former_actions[signal]) != 0) {
+            return errno;
         }
     }
+    ++watcher_counts[signal];
     return 0;
 }
 
-void restore_handlers() {
-    for (std::size_t i = 0; i < kSignals.size(); ++i) {
-        struct sigaction current {};
-        ::sigaction(kSignals[i], nullptr, &current);
-        // Someone who installed a handler after us keeps it.
-        if (current.sa_handler == on_stop_signal) {
-            ::sigaction(kSignals[i], &former_actions[i], nullptr);
-        }
+// With the last one the former handler comes back.
+void unwatch(std::size_t signal) {
+    if (--watcher_counts[signal] > 0) {
+        return;
+    }
+    struct sigaction current {};
+    ::sigaction(kSignals[signal], nullptr, &current);
+    // Someone who installed a handler after us keeps it.
+    if (current.sa_handler == on_stop_signal) {
+        ::sigaction(kSignals[signal], &former_actions[signal], nullptr);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "penstock/platform/sim/machine.h"
 
 #include <array>
+#include <csignal>
 #include <atomic>
 #include <cerrno>
 
@@ -88,7 +89,7 @@ int pin_current_thread(unsigned) {
 void name_current_thread(const char*) {}
 void block_signals_in_current_thread() {}
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(Hangup hangup) : hangup_(hangup) {
     // A real backend's pipe; clang wants every private field used by whoever defines all the functions.
     static_cast<void>(read_fd_);
     static_cast<void>(write_fd_);
@@ -122,6 +123,8 @@ int StopSignals::wait(int) {
     }
     return watcher.notified.exchange(false) ? 0 : -1;
 }
+
+bool StopSignals::is_hangup(int signal) { return signal == SIGHUP; }
 
 void StopSignals::notify() {
     if (slot_ >= 0) {

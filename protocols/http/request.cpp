@@ -134,4 +134,9 @@ bool Request::grow_fields() {
     return true;
 }
 
+const TlsInfo* Request::tls() const {
+    const Connection* const connection = exchange_.connection();
+    return connection != nullptr ? connection->tls_info() : nullptr;
+}
+
 }  // namespace penstock

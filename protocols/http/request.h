@@ -23,6 +23,7 @@ class BodyRead;
 class Exchange;
 class Http1Parser;
 class PlainHead;
+struct TlsInfo;
 
 struct HeaderField {
     std::string_view name;
@@ -90,6 +91,9 @@ public:
     [[nodiscard]] HeaderField trailer_at(std::size_t index) const { return trailers_[index]; }
 
     [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+    // What protects the connection; nullptr when nothing does, or it is over. Goes with the connection: a coroutine asks again after
+    // it has waited, and an offloaded function not at all.
+    [[nodiscard]] const TlsInfo* tls() const;
 
 private:
     friend class Exchange;

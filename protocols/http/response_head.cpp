@@ -77,6 +77,15 @@ constexpr std::string_view kRefusal =
     "The server is full at the moment; try again.\r\n";
 static_assert(kRefusal.size() - kRefusal.find("\r\n\r\n") - 4 == 46);
 
+constexpr std::string_view kPlainTextRefusal =
+    "HTTP/1.1 400 Bad Request\r\n"
+    "Connection: close\r\n"
+    "Content-Type: text/plain; charset=utf-8\r\n"
+    "Content-Length: 55\r\n"
+    "\r\n"
+    "This port speaks TLS: use https:// in place of http://\n";
+static_assert(kPlainTextRefusal.size() - kPlainTextRefusal.find("\r\n\r\n") - 4 == 55);
+
 // Each part has a descriptor of its own, since the output closes them one by one.
 [[nodiscard]] bool append_parts(OutputQueue& output, BlockPool& blocks, const ResponseBody& body) {
     bool appended = true;
@@ -137,6 +146,8 @@ void ResponseBody::drop() const {
 }
 
 std::string_view refusal_text() { return kRefusal; }
+
+std::string_view plain_text_refusal() { return kPlainTextRefusal; }
 
 bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response, const ResponseFraming& framing) {
     const ResponseHeadWriter writer(response, framing);

@@ -27,6 +27,8 @@ struct ResponseFraming {
 
 // A whole 503 for a client whose request is not even read. Lives for ever.
 [[nodiscard]] std::string_view refusal_text();
+// A whole 400 for one that speaks in plain text where TLS is expected. Lives for ever.
+[[nodiscard]] std::string_view plain_text_refusal();
 // The head of a response whose body follows in parts; `length` or chunked, or neither (until the connection ends).
 [[nodiscard]] bool write_head(OutputQueue& output, BlockPool& blocks, const Response& response,
                               const ResponseFraming& framing);

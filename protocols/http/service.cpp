@@ -20,6 +20,8 @@ public:
         return std::make_unique<Http1>(reactor, routes_.value());
     }
     std::string_view refusal() const override { return refusal_text(); }
+    std::string_view plain_text_answer() const override { return plain_text_refusal(); }
+    std::string_view application_protocols() const override { return "http/1.1"; }
 
 private:
     Result<std::shared_ptr<const RouteTable>> routes_;

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,6 +15,9 @@
 #include "http/http_text.h"
 #include "penstock/engine/offload.h"
 #include "penstock/engine/reactor.h"
+#include "penstock/engine/tls_context.h"
+#include "penstock/engine/tls_random.h"
+#include "penstock/engine/tls_work.h"
 #include "penstock/penstock.h"
 #include "penstock/platform/net.h"
 #include "penstock/platform/sim/world.h"
@@ -52,8 +56,9 @@ struct LogLines {
 // The reactor half, to be put into a World that somebody else made.
 class ReactorUnderTest {
 public:
-    ReactorUnderTest(sim::World& world, const Router& router, Config config = small_config())
-        : world_(world), config_(std::move(config)), factory_(make_protocol_factory(router)) {
+    // With `tls` its listener speaks that.
+    ReactorUnderTest(sim::World& world, const Router& router, Config config = small_config(), std::optional<TlsOptions> tls = {})
+        : world_(world), config_(std::move(config)), factory_(make_protocol_factory(router)), tls_(std::move(tls)) {
         if (!config_.log) {
             config_.log = [this](LogLevel, std::string_view line) { log.lines.emplace_back(line); };
         }
@@ -70,7 +75,21 @@ public:
         platform::ListenTarget target;
         target.port = kPort;
         const auto opened = platform::open_listener(target);
-        return opened.ok() && reactor_->add_listener(opened.value(), *factory_).ok();
+        return opened.ok() && reactor_->add_listener(opened.value(), *factory_, load_tls()).ok();
+    }
+
+    // Of the files as they are now.
+    [[nodiscard]] std::shared_ptr<const TlsContext> load_tls() {
+        if (!tls_.has_value()) {
+            return nullptr;
+        }
+        const bool resumes = tls_->ticket_lifetime_s > 0 && tls_->client_certificate == ClientCertificate::none;
+        if (resumes && tickets_ == nullptr) {
+            tickets_ = std::make_shared<TlsTickets>(tls_->ticket_lifetime_s, &random_bytes);
+        }
+        auto loaded = TlsContext::load(*tls_, factory_->application_protocols(), tickets_);
+        REQUIRE_MESSAGE(loaded.ok(), loaded.error().message);
+        return loaded.value();
     }
 
     // Turns until nothing is left to do and nothing is under way. Time stands still.
@@ -114,6 +133,8 @@ private:
     sim::World& world_;
     Config config_;
     std::shared_ptr<ProtocolFactory> factory_;
+    std::optional<TlsOptions> tls_;
+    std::shared_ptr<TlsTickets> tickets_;
     std::unique_ptr<Reactor> reactor_;
 };
 

@@ -1,0 +1,70 @@
+// Internal.
+// What a listener's TLS is made of: its files, read and found well, as wolfSSL's contexts, one for each certificate, and which of
+// them a client is shown.
+//
+// Shared by all reactors and changed by nobody. When files are read again there is a new one; sessions keep the one they began with.
+// Any thread: wolfSSL counts by a mutex who uses a context, which a handshake meets twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "penstock/engine/client_hello.h"
+#include "penstock/engine/tls.h"
+#include "penstock/engine/tls_certificate.h"
+#include "penstock/engine/tls_tickets.h"
+#include "penstock/platform/error.h"
+
+struct WOLFSSL_CTX;
+
+namespace penstock {
+
+class TlsContext {
+public:
+    // What it has of one certificate.
+    struct Certificate {
+        WOLFSSL_CTX* context = nullptr;  // owned by the TlsContext
+        TlsCertificateFacts facts;       // tickets are bound to its fingerprint
+        std::string ocsp_response;       // DER; empty: none is stapled
+    };
+
+    // Reads and checks all of it. `protocols`: for ALPN (RFC 7301), the best first, commas between, or empty. `tickets`: keys that
+    // outlive it, so that sessions can be resumed after files were read again; nullptr: no tickets. The error names the file and
+    // the reason.
+    [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> load(const TlsOptions& options, std::string_view protocols,
+                                                                        std::shared_ptr<TlsTickets> tickets);
+    ~TlsContext();
+    TlsContext(const TlsContext&) = delete;
+    TlsContext& operator=(const TlsContext&) = delete;
+
+    // The one to be shown to this client: by the name that it wants, then by the signatures that it takes. Never nullptr: a client
+    // that can be shown none gets the first, and wolfSSL tells it so.
+    [[nodiscard]] const Certificate* choose(const ClientHello& hello) const;
+    [[nodiscard]] const TlsOptions& options() const { return options_; }
+    [[nodiscard]] const std::string& protocols() const { return protocols_; }
+    [[nodiscard]] const std::shared_ptr<TlsTickets>& tickets() const { return tickets_; }
+
+private:
+    using Candidates = std::vector<std::size_t>;  // certificates, in the order of the options
+
+    TlsContext(const TlsOptions& options, std::string_view protocols, std::shared_ptr<TlsTickets> tickets);
+    [[nodiscard]] std::optional<Error> add(const TlsCertificate& files);
+    void index_names();
+    [[nodiscard]] const Candidates* find(std::string_view name) const;
+
+    const TlsOptions options_;
+    const std::string protocols_;
+    const std::shared_ptr<TlsTickets> tickets_;
+    std::string client_ca_;
+    std::vector<Certificate> certificates_;
+    std::unordered_map<std::string, Candidates> by_name_;
+    Candidates default_;  // for who wants no name, or one that nobody has: all that the first certificate's names are for
+};
+
+}  // namespace penstock

@@ -1,0 +1,366 @@
+#include "penstock/engine/tls_session.h"
+
+#include <wolfssl/options.h>
+// Behind the options, which say what the library was built with.
+#include <wolfssl/ssl.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "penstock/engine/reactor.h"
+#include "penstock/engine/tls_callbacks.h"
+#include "penstock/engine/tls_random.h"
+#include "penstock/engine/tls_ticket_seal.h"
+#include "penstock/engine/tls_work.h"
+#include "penstock/platform/clock.h"
+
+namespace penstock {
+
+// A reactor's copy of the keys of a listener's tickets.
+struct TicketKeys {
+    explicit TicketKeys(std::shared_ptr<TlsTickets> shared) : tickets(std::move(shared)), reader(*tickets) {}
+
+    std::shared_ptr<TlsTickets> tickets;
+    TlsTickets::Reader reader;
+};
+
+namespace {
+
+constexpr std::byte kHandshakeRecord{22};                                                     // RFC 8446 §5.1
+constexpr std::array<std::byte, 6> kChangeOfCipher = {std::byte{20}, std::byte{3}, std::byte{3},  // RFC 8446 §5
+                                                      std::byte{0},  std::byte{1}, std::byte{1}};
+
+[[nodiscard]] std::span<const std::byte> as_bytes_of(const char* data, int size) {
+    return {reinterpret_cast<const std::byte*>(data), static_cast<std::size_t>(size)};
+}
+
+[[nodiscard]] std::size_t record_size_of(std::span<const std::byte> head) {
+    return head.size() + (std::to_integer<std::size_t>(head[3]) << 8 | std::to_integer<std::size_t>(head[4]));
+}
+
+}  // namespace
+
+// Called by wolfSSL within the calls of a session, which is the context of all of them.
+struct TlsCallbacks {
+    static TlsSession& session(void* context) { return *static_cast<TlsSession*>(context); }
+
+    static int receive(WOLFSSL*, char* room, int size, void* context) {
+        const std::size_t taken =
+            session(context).take_fed({reinterpret_cast<std::byte*>(room), static_cast<std::size_t>(size)});
+        return taken > 0 ? static_cast<int>(taken) : WOLFSSL_CBIO_ERR_WANT_READ;
+    }
+
+    static int send(WOLFSSL*, char* bytes, int size, void* context) {
+        return session(context).add_records(as_bytes_of(bytes, size)) ? size : WOLFSSL_CBIO_ERR_GENERAL;
+    }
+
+    static int ticket(WOLFSSL* ssl, unsigned char* name, unsigned char* iv, unsigned char* mac, int seal, unsigned char* ticket,
+                      int size, int* sealed_size, void*) {
+        TlsSession& self = session(wolfSSL_GetIOReadCtx(ssl));
+        TicketKeys* const keys = self.ticket_keys();
+        if (keys == nullptr) {
+            return seal != 0 ? WOLFSSL_TICKET_RET_FATAL : WOLFSSL_TICKET_RET_REJECT;
+        }
+        const std::span<const std::uint8_t, 32> fingerprint(self.certificate_->facts.fingerprint);
+        const std::span<const std::uint8_t, 16> iv_bytes(iv, 16);
+        const std::span<std::uint8_t, 16> tag(mac, 16);
+        *sealed_size = size;
+        if (seal != 0) {
+            const TlsTickets::Key* const key = keys->reader.newest(platform::monotonic_ms());
+            if (key == nullptr || !random_bytes(iv, 16)) {
+                return WOLFSSL_TICKET_RET_FATAL;
+            }
+            std::memcpy(name, key->name.data(), key->name.size());
+            std::memset(mac, 0, 32);
+            const bool sealed = seal_ticket(*key, fingerprint, iv_bytes, {ticket, static_cast<std::size_t>(size)}, tag);
+            return sealed ? WOLFSSL_TICKET_RET_OK : WOLFSSL_TICKET_RET_FATAL;
+        }
+        bool is_newest = false;
+        const TlsTickets::Key* const key = keys->reader.find(name, platform::monotonic_ms(), &is_newest);
+        if (key == nullptr || !open_ticket(*key, fingerprint, iv_bytes, {ticket, static_cast<std::size_t>(size)}, tag)) {
+            return WOLFSSL_TICKET_RET_REJECT;
+        }
+        return is_newest ? WOLFSSL_TICKET_RET_OK : WOLFSSL_TICKET_RET_CREATE;
+    }
+
+    // Keeps the subject of a client's certificate, the last of its chain that is looked at.
+    static int verify(int well, WOLFSSL_X509_STORE_CTX* store) {
+        if (well == 1 && store->error_depth == 0 && store->certs != nullptr && store->userCtx != nullptr) {
+            TlsSession& self = session(store->userCtx);
+            return self.keep_subject({store->certs[0].buffer, store->certs[0].length}) ? 1 : 0;
+        }
+        return well;
+    }
+};
+
+// The same for all sessions of a listener on this reactor; nullptr without memory.
+TicketKeys* TlsSession::ticket_keys() {
+    const std::shared_ptr<TlsTickets>& tickets = context_->tickets();
+    try {
+        return tickets == nullptr ? nullptr
+                                  : &reactor_.local<TicketKeys>(tickets.get(), [&] { return std::make_shared<TicketKeys>(tickets); });
+    } catch (const std::bad_alloc&) {
+        return nullptr;  // not through wolfSSL, which is C
+    }
+}
+
+// False without memory.
+bool TlsSession::keep_subject(std::span<const std::uint8_t> certificate) {
+    try {
+        if (auto facts = read_certificate(certificate); facts.ok()) {
+            names_->client_subject = std::move(facts.value().subject);
+            return true;
+        }
+    } catch (const std::bad_alloc&) {
+    }
+    return false;
+}
+
+void install_tls_callbacks(WOLFSSL_CTX* context, bool with_tickets) {
+    wolfSSL_CTX_SetIORecv(context, &TlsCallbacks::receive);
+    wolfSSL_CTX_SetIOSend(context, &TlsCallbacks::send);
+    if (with_tickets) {
+        wolfSSL_CTX_set_TicketEncCb(context, &TlsCallbacks::ticket);
+    }
+}
+
+TlsSession::TlsSession(Connection& connection, Reactor& reactor, const TlsAcceptor& acceptor)
+    : connection_(connection), reactor_(reactor), acceptor_(acceptor) {}
+
+TlsSession::~TlsSession() {
+    reactor_.tls().remove(*this);
+    unsent_.clear(reactor_.blocks());
+    wolfSSL_free(ssl_);
+}
+
+bool TlsSession::begin(const ClientHello& hello) {
+    ensure(state_ == TlsState::hello, "TLS: a handshake begins twice");
+    state_ = TlsState::failed;
+    context_ = acceptor_.context;
+    try {
+        certificate_ = context_->choose(hello);
+        names_ = std::make_unique<Names>();
+        names_->server_name = hello.server_name;
+        ssl_ = wolfSSL_new(certificate_->context);
+        if (ssl_ == nullptr) {
+            return false;
+        }
+        configure(hello);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+    state_ = TlsState::handshake;
+    return true;
+}
+
+void TlsSession::configure(const ClientHello& hello) {
+    wolfSSL_SetIOReadCtx(ssl_, this);
+    wolfSSL_SetIOWriteCtx(ssl_, this);
+    if (!context_->protocols().empty() && !hello.protocols.empty()) {
+        std::string protocols = context_->protocols();  // wolfSSL takes it as if it would change it
+        wolfSSL_UseALPN(ssl_, protocols.data(), static_cast<unsigned>(protocols.size()), WOLFSSL_ALPN_FAILED_ON_MISMATCH);
+    }
+    const ClientCertificate wanted = context_->options().client_certificate;
+    if (wanted != ClientCertificate::none) {
+        const int mode = WOLFSSL_VERIFY_PEER | (wanted == ClientCertificate::required ? WOLFSSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0);
+        wolfSSL_set_verify(ssl_, mode, &TlsCallbacks::verify);
+        wolfSSL_SetCertCbCtx(ssl_, this);
+    }
+    prepare_tls_session(ssl_, *context_, *certificate_);
+#ifndef WOLFSSL_TLS13_MIDDLEBOX_COMPAT
+    tells_change_of_cipher_ = hello.has_session_id && hello.offers_tls13;
+#endif
+}
+
+TlsStep TlsSession::shake_hands() {
+    const int result = wolfSSL_accept(ssl_);
+    if (result != WOLFSSL_SUCCESS) {
+        return step_of(result);
+    }
+    note_complete();
+    return TlsStep::done;
+}
+
+void TlsSession::note_complete() {
+    reactor_.tls().remove(*this);
+    state_ = TlsState::open;
+    TlsInfo& info = names_->info;
+    info.version = wolfSSL_get_version(ssl_);
+    info.suite = wolfSSL_get_cipher_name(ssl_);
+    info.resumed = wolfSSL_session_reused(ssl_) == 1;
+    info.server_name = names_->server_name;
+    info.client_subject = names_->client_subject;
+    reactor_.count().tls_handshakes.add();
+    if (info.resumed) {
+        reactor_.count().tls_resumed.add();
+    }
+}
+
+// Of a call that has not given what it was made for.
+TlsStep TlsSession::step_of(int result) {
+    switch (wolfSSL_get_error(ssl_, result)) {
+        case WOLFSSL_ERROR_WANT_READ: return TlsStep::wants_input;
+        case WOLFSSL_ERROR_ZERO_RETURN:
+            if (state_ == TlsState::open) {
+                return TlsStep::ended;
+            }
+            break;
+        default: break;
+    }
+    state_ = TlsState::failed;
+    return TlsStep::failed;
+}
+
+TlsStep TlsSession::read(std::span<std::byte> room, std::size_t* count) {
+    *count = 0;
+    while (*count < room.size()) {
+        const std::span<std::byte> left = room.subspan(*count);
+        const int result = wolfSSL_read(ssl_, left.data(), static_cast<int>(left.size()));
+        if (result <= 0) {
+            const TlsStep step = step_of(result);
+            return step == TlsStep::wants_input && *count > 0 ? TlsStep::done : step;
+        }
+        *count += static_cast<std::size_t>(result);
+        if (fed_.empty() && !has_pending()) {
+            break;
+        }
+    }
+    return TlsStep::done;
+}
+
+bool TlsSession::has_pending() const { return ssl_ != nullptr && wolfSSL_pending(ssl_) > 0; }
+
+std::size_t TlsSession::wanted_bytes(std::size_t room) const {
+    const std::size_t fits = room > record_has_ ? room - record_has_ : 0;
+    const std::size_t rest = record_size_ - record_has_;
+    return std::max<std::size_t>({fits, record_size_ != 0 ? rest : 0, 1});
+}
+
+// As much as wolfSSL asks for: it asks for a record's head, and then for the rest of it.
+std::size_t TlsSession::take_fed(std::span<std::byte> room) {
+    const std::size_t size = std::min(room.size(), fed_.size());
+    std::memcpy(room.data(), fed_.data(), size);
+    note_framing(fed_.first(size));
+    fed_ = fed_.subspan(size);
+    return size;
+}
+
+void TlsSession::note_framing(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        std::size_t size = bytes.size();
+        if (record_has_ < head_.size()) {
+            size = std::min(size, head_.size() - record_has_);
+            std::memcpy(head_.data() + record_has_, bytes.data(), size);
+            record_has_ += static_cast<std::uint32_t>(size);
+            record_size_ = record_has_ == head_.size() ? static_cast<std::uint32_t>(record_size_of(head_)) : 0;
+        } else {
+            size = std::min<std::size_t>(size, record_size_ - record_has_);
+            record_has_ += static_cast<std::uint32_t>(size);
+        }
+        if (record_has_ == record_size_) {
+            record_has_ = record_size_ = 0;
+        }
+        bytes = bytes.subspan(size);
+    }
+}
+
+bool TlsSession::encrypt(std::span<const std::byte> bytes) {
+    ensure_debug(state_ == TlsState::open && bytes.size() <= TlsWork::kRecordBytes, "TLS: what is encrypted fits no record");
+    const int result = wolfSSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()));
+    if (result == static_cast<int>(bytes.size())) {
+        return true;
+    }
+    state_ = TlsState::failed;
+    return false;
+}
+
+void TlsSession::say_goodbye() {
+    if (state_ == TlsState::open) {
+        state_ = TlsState::said_goodbye;
+        wolfSSL_shutdown(ssl_);
+    }
+}
+
+void TlsSession::refuse(std::uint8_t alert) {
+    constexpr std::uint8_t kAlertRecord = 21;  // RFC 8446 §5.1
+    constexpr std::uint8_t kFatal = 2;         // RFC 8446 §6
+    const std::array<std::uint8_t, 7> record = {kAlertRecord, 3, 3, 0, 2, kFatal, alert};
+    state_ = TlsState::failed;
+    static_cast<void>(add(std::as_bytes(std::span(record))));
+}
+
+// Debian's wolfSSL leaves out what middleboxes want to see behind the first message of a server (RFC 8446 §D.4).
+bool TlsSession::add_records(std::span<const std::byte> bytes) {
+    if (!std::exchange(tells_change_of_cipher_, false) || wolfSSL_version(ssl_) != TLS1_3_VERSION || bytes.size() < head_.size() ||
+        bytes[0] != kHandshakeRecord) {
+        return add(bytes);
+    }
+    const std::size_t first = std::min(bytes.size(), record_size_of(bytes.first(head_.size())));
+    return add(bytes.first(first)) && add(kChangeOfCipher) && add(bytes.subspan(first));
+}
+
+// A flight that is longer than what the reactor has room for goes on to where it waits for the socket.
+bool TlsSession::add(std::span<const std::byte> bytes) {
+    TlsWork& work = reactor_.tls();
+    if (work.try_add(bytes)) {
+        return true;
+    }
+    const auto as_text = [](std::span<const std::byte> run) {
+        return std::string_view(reinterpret_cast<const char*>(run.data()), run.size());
+    };
+    const bool moved = unsent_.try_append_copy(reactor_.blocks(), as_text(work.records()));
+    work.clear_records();
+    return moved && unsent_.try_append_copy(reactor_.blocks(), as_text(bytes));
+}
+
+const TlsInfo* TlsSession::info() { return past_handshake() && names_ != nullptr ? &names_->info : nullptr; }
+
+bool TlsWork::try_add(std::span<const std::byte> bytes) {
+    if (bytes.size() > kCapacity - records_size_) {
+        return false;
+    }
+    std::memcpy(records_.get() + records_size_, bytes.data(), bytes.size());
+    records_size_ += bytes.size();
+    return true;
+}
+
+void TlsWork::drop_records(std::size_t bytes) {
+    records_size_ -= bytes;
+    std::memmove(records_.get(), records_.get() + bytes, records_size_);
+}
+
+bool TlsWork::add(TlsSession& session, std::uint64_t arrival) {
+    if (session.listed_) {
+        return false;
+    }
+    session.arrival_ = arrival;
+    session.listed_ = true;
+    session.older_ = last_;
+    session.newer_ = nullptr;
+    (last_ != nullptr ? last_->newer_ : first_) = &session;
+    last_ = &session;
+    ++count_;
+    return true;
+}
+
+TlsSession* TlsWork::oldest_hello() const {
+    TlsSession* session = first_;
+    while (session != nullptr && session->state() != TlsState::hello) {
+        session = session->newer_;
+    }
+    return session;
+}
+
+void TlsWork::remove(TlsSession& session) {
+    if (!session.listed_) {
+        return;
+    }
+    session.listed_ = false;
+    (session.older_ != nullptr ? session.older_->newer_ : first_) = session.newer_;
+    (session.newer_ != nullptr ? session.newer_->older_ : last_) = session.older_;
+    --count_;
+}
+
+}  // namespace penstock

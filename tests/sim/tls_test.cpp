@@ -1,0 +1,310 @@
+// TLS on the simulated platform: how a session begins and ends, and what it costs.
+#include <vector>
+
+#include "http_fixture.h"
+#include "tls_fixture.h"
+
+namespace penstock::test {
+namespace {
+
+Router tls_router() {
+    Router router = case_router();
+    router.get("/large", [](Request&, Response& response) { response.send(std::string(100'000, 'x')); });
+    router.get("/tls", [](Request& request, Response& response) {
+        const TlsInfo* const tls = request.tls();
+        response.send(tls == nullptr ? std::string("none")
+                                     : std::string(tls->version) + " " + std::string(tls->server_name) + (tls->resumed ? " resumed" : ""));
+    });
+    return router;
+}
+
+void check_clean(TlsEngine& engine, TlsPeer& peer) {
+    peer.wire().close();
+    engine.server.settle();
+    engine.server.check_nothing_left();
+}
+
+// In the middle of a handshake: the server has answered, and waits.
+TlsPeer half_way(TlsEngine& engine) {
+    TlsPeer peer(engine.world.connect(kPort));
+    peer.tls().shake_hands();
+    peer.flush();
+    engine.server.settle();
+    return peer;
+}
+
+}  // namespace
+
+TEST_CASE("1,000 requests over TLS are 1,000 receives and 1,000 sends") {
+    for (const bool only_tls12 : {false, true}) {
+        TlsEngine engine(tls_router());
+        TlsPeer peer = engine.connect({.only_tls12 = only_tls12});
+        CHECK(statuses_in(engine.exchange(peer, get("/letters"))) == "200");
+        engine.world.reset_calls();
+        const std::uint64_t records = peer.tls().records_received();
+        for (int i = 0; i < 1'000; ++i) {
+            CHECK(engine.exchange(peer, get("/letters")).ends_with(kLetters));
+        }
+        CHECK(engine.world.calls(sim::Call::receive) == 1'000);
+        CHECK(engine.world.calls(sim::Call::send) == 1'000);
+        CHECK(engine.world.calls(sim::Call::poller_add) == 0);
+        CHECK(peer.tls().records_received() == records + 1'000);
+        check_clean(engine, peer);
+    }
+}
+
+TEST_CASE("a handshake takes two receives, and its last flight brings the first request along") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = half_way(engine);
+    peer.take_in();
+    REQUIRE(peer.tls().established());
+    engine.world.reset_calls();
+    peer.tls().write(get("/letters"));
+    peer.flush();
+    engine.server.settle();
+    CHECK(peer.take_received().ends_with(kLetters));
+    CHECK(engine.world.calls(sim::Call::receive) == 1);
+    CHECK(engine.world.calls(sim::Call::send) == 1);
+    CHECK(engine.server.reactor().counters().tls_handshakes.get() == 1);
+    check_clean(engine, peer);
+}
+
+TEST_CASE("a hello may come byte by byte and in records of any size") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer(engine.world.connect(kPort));
+    peer.tls().shake_hands();
+    const std::string hello = peer.tls().take_outgoing();
+    for (const char byte : hello) {
+        peer.wire().send({&byte, 1});
+        engine.server.settle();
+    }
+    peer.take_in();
+    CHECK(peer.tls().established());
+    TlsPeer in_records(engine.world.connect(kPort));
+    in_records.tls().shake_hands();
+    const std::string whole = in_records.tls().take_outgoing();
+    for (std::size_t at = 5; at < whole.size(); at += 100) {
+        const std::string part = whole.substr(at, 100);
+        in_records.wire().send(std::string("\x16\x03\x01\x00", 4) + static_cast<char>(part.size()) + part);
+        engine.server.settle();
+    }
+    CHECK(engine.server.reactor().tls().handshakes() == 2);
+    peer.wire().close();
+    check_clean(engine, in_records);
+}
+
+TEST_CASE("a client that says goodbye behind its request gets all of the answer, and a goodbye") {
+    for (const bool only_tls12 : {false, true}) {
+        TlsEngine engine(tls_router());
+        TlsPeer peer = engine.connect({.only_tls12 = only_tls12});
+        peer.tls().write(get("/large"));
+        peer.tls().say_goodbye();
+        peer.flush();
+        engine.server.settle();
+        // wolfSSL's client reads no further once it has ended its own side, so what matters is on the wire.
+        CHECK(peer.wire().received_count() > 100'000);
+        CHECK(peer.wire().finished_by_server());
+        CHECK_FALSE(peer.wire().reset_by_server());
+        CHECK(engine.server.reactor().counters().tls_truncated.get() == 0);
+        check_clean(engine, peer);
+    }
+}
+
+TEST_CASE("a connection that ends without a goodbye is told from one with it, and what came whole is answered") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = engine.connect();
+    peer.send(get("/letters"));
+    peer.wire().finish();
+    engine.server.settle();
+    CHECK(peer.take_received().ends_with(kLetters));
+    CHECK(peer.tls().heard_goodbye());
+    CHECK(engine.server.reactor().counters().tls_truncated.get() == 1);
+    check_clean(engine, peer);
+}
+
+TEST_CASE("an idle connection ends with a goodbye") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = engine.connect();
+    CHECK(statuses_in(engine.exchange(peer, get("/letters"))) == "200");
+    engine.server.advance(61'000);
+    peer.take_in();
+    CHECK(peer.wire().finished_by_server());
+    CHECK(peer.tls().heard_goodbye());
+    check_clean(engine, peer);
+}
+
+TEST_CASE("who speaks in plain text is told so, and garbage gets an alert") {
+    TlsEngine engine(tls_router());
+    const auto said = [&](std::string_view bytes) {
+        sim::Peer peer = engine.world.connect(kPort);
+        peer.send(bytes);
+        engine.server.settle();
+        CHECK(peer.finished_by_server());
+        std::string answer = peer.take_received();
+        peer.close();
+        engine.server.settle();
+        engine.server.check_nothing_left();
+        return answer;
+    };
+    using namespace std::string_literals;
+    const std::string plain = said(get("/"));
+    CHECK(statuses_in(plain) == "400");
+    CHECK(plain.find("https://") != std::string::npos);
+    CHECK(said("\x80\x2e\x01\x03\x01"s) == "\x15\x03\x03\x00\x02\x02\x0a"s);                      // SSLv2
+    CHECK(said("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"s) == "\x15\x03\x03\x00\x02\x02\x32"s);  // a hello of one byte
+    CHECK(said("\x16\x03\x01\x00\x01\x02"s) == "\x15\x03\x03\x00\x02\x02\x32"s);                  // no hello
+    CHECK(said("\x16\x03\x01\x40\x00\x01\x00\xff\xff"s + std::string(16'384, '\0')).size() == 7);  // one that never ends
+}
+
+TEST_CASE("a client that never says hello, or half of one, or no more than that, is gone in time") {
+    TlsEngine engine(tls_router());
+    sim::Peer silent = engine.world.connect(kPort);
+    sim::Peer half = engine.world.connect(kPort);
+    half.send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
+    TlsPeer waits = half_way(engine);
+    CHECK(engine.server.reactor().connections().in_use() == 3);
+    engine.server.advance(9'000);
+    CHECK(engine.server.reactor().connections().in_use() == 3);
+    engine.server.advance(1'100);
+    CHECK(engine.server.reactor().connections().in_use() == 0);
+    CHECK(engine.server.reactor().counters().timeouts.get() == 3);
+    CHECK(engine.server.reactor().counters().tls_failures.get() == 3);
+    engine.server.check_nothing_left();
+}
+
+TEST_CASE("a storm of handshakes takes a few steps in each turn, and who is connected is served in between") {
+    Config config = small_config();
+    TlsEngine engine(tls_router(), config);
+    TlsPeer connected = engine.connect();
+    CHECK(statuses_in(engine.exchange(connected, get("/letters"))) == "200");
+    std::vector<TlsPeer> storm;
+    for (int i = 0; i < 50; ++i) {
+        storm.emplace_back(engine.world.connect(kPort));
+        storm.back().tls().shake_hands();
+        storm.back().flush();
+    }
+    engine.server.reactor().run_turn(0);
+    std::size_t answered = 0;
+    for (TlsPeer& peer : storm) {
+        answered += peer.wire().received_count() > 0 ? 1u : 0u;
+    }
+    CHECK(answered == kHandshakeStepsPerTurn);
+    connected.send(get("/letters"));
+    engine.server.reactor().run_turn(0);
+    CHECK(connected.take_received().ends_with(kLetters));
+    CHECK(engine.server.reactor().blocks().leased() == 0);
+    engine.server.settle();
+    for (TlsPeer& peer : storm) {
+        peer.take_in();
+        CHECK(peer.tls().established());
+        peer.wire().close();
+    }
+    check_clean(engine, connected);
+}
+
+TEST_CASE("above the limit of handshakes the oldest gives way") {
+    Config config = small_config();
+    config.tls_handshake_limit = 3;
+    TlsEngine engine(tls_router(), config);
+    std::vector<TlsPeer> waiting;
+    for (int i = 0; i < 5; ++i) {
+        waiting.push_back(half_way(engine));
+    }
+    CHECK(waiting[0].wire().reset_by_server());
+    CHECK(waiting[1].wire().reset_by_server());
+    CHECK_FALSE(waiting[2].wire().reset_by_server());
+    CHECK(engine.server.reactor().tls().handshakes() == 3);
+    TlsPeer good = engine.connect();
+    CHECK(statuses_in(engine.exchange(good, get("/letters"))) == "200");
+    for (TlsPeer& peer : waiting) {
+        peer.wire().close();
+    }
+    check_clean(engine, good);
+}
+
+TEST_CASE("half hellos that hold every input block give way to who has more to say") {
+    Config config = small_config();
+    config.connection_limit = 256;
+    TlsEngine engine(tls_router(), config);
+    const std::uint32_t blocks = config.io_block_limit - config.io_block_reserve;
+    std::vector<sim::Peer> halves;
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+        halves.push_back(engine.world.connect(kPort));
+        halves.back().send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
+    }
+    engine.server.settle();
+    CHECK(engine.server.reactor().blocks().leased() == blocks);
+    TlsPeer good = engine.connect();
+    CHECK(statuses_in(engine.exchange(good, get("/letters"))) == "200");
+    CHECK(halves[0].reset_by_server());
+    for (sim::Peer& peer : halves) {
+        peer.close();
+    }
+    check_clean(engine, good);
+}
+
+TEST_CASE("a slow reader gets everything, in records that wait for it in blocks") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = engine.connect();
+    peer.wire().set_receive_window(3'000);
+    peer.send(get("/large", "Connection: close\r\n"));
+    std::string got;
+    for (int i = 0; i < 200 && !peer.wire().finished_by_server(); ++i) {
+        engine.server.settle();
+        peer.tls().give(peer.wire().read(2'500));
+        got += peer.tls().take_received();
+        CHECK(engine.server.reactor().blocks().leased() <= 16);
+    }
+    CHECK(got.size() > 100'000);
+    CHECK(peer.tls().heard_goodbye());
+    check_clean(engine, peer);
+}
+
+TEST_CASE("a peer that reads nothing is gone in time, and nothing is kept for it") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = engine.connect();
+    peer.wire().set_receive_window(100);
+    for (int i = 0; i < 20; ++i) {
+        peer.send(get("/large"));
+        engine.server.settle();
+    }
+    engine.server.advance(31'000);
+    CHECK(peer.wire().reset_by_server());
+    CHECK(engine.server.reactor().counters().timeouts.get() == 1);
+    engine.server.check_nothing_left();
+}
+
+TEST_CASE("a drain lets requests end and waits for no handshake") {
+    TlsEngine engine(tls_router());
+    TlsPeer idle = engine.connect();
+    TlsPeer waits = half_way(engine);
+    engine.server.reactor().request_stop(false);
+    engine.server.settle();
+    idle.take_in();
+    CHECK(idle.tls().heard_goodbye());
+    engine.server.advance(2'100);
+    CHECK(engine.server.reactor().connections().in_use() == 0);
+}
+
+TEST_CASE("a handler sees what protects its connection") {
+    TlsEngine engine(tls_router());
+    TlsPeer peer = engine.connect({.server_name = "a.example.org"});
+    CHECK(engine.exchange(peer, get("/tls")).ends_with("TLSv1.3 a.example.org"));
+    TlsPeer older = engine.connect({.only_tls12 = true});
+    CHECK(engine.exchange(older, get("/tls")).ends_with("TLSv1.2 "));
+    older.wire().close();
+    check_clean(engine, peer);
+}
+
+TEST_CASE("new files are for those who connect from then on") {
+    TlsEngine engine(tls_router());
+    TlsPeer before = engine.connect();
+    engine.server.reactor().set_tls(0, engine.server.load_tls());
+    CHECK(statuses_in(engine.exchange(before, get("/letters"))) == "200");
+    TlsPeer after = engine.connect();
+    CHECK(statuses_in(engine.exchange(after, get("/letters"))) == "200");
+    before.wire().close();
+    check_clean(engine, after);
+}
+
+}  // namespace penstock::test
