@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "penstock/engine/tls.h"
 #include "penstock/protocols/http/multipart.h"
 #include "penstock/protocols/http/prepared_field.h"
 #include "penstock/protocols/http/request.h"
@@ -34,6 +35,7 @@ std::string text_of(std::size_t bytes);
 void send_json(Request& request, Response& response);
 void send_letters(Request& request, Response& response);
 void send_greeting(Request& request, Response& response);
+void send_tls(Request& request, Response& response);
 Task<void> send_stream(Request& request, Response& response);
 Task<void> count_body(Request& request, Response& response);
 void stream_by_callbacks(Request& request, Response& response);
@@ -69,6 +71,7 @@ void add_demo_routes(Router& router, const std::string& directory) {
     router.get("/f", send_letters);
     router.get("/only-get", fixed_text("GET and HEAD are all that this path takes.\n"));
     router.get("/hello/:name", send_greeting);
+    router.get("/tls", send_tls);
     router.any("/echo", echo_handler());
     router.get("/stream/:bytes", send_stream);
     const RouteOptions boundless{.body_limit_bytes = kCountLimitBytes};
@@ -115,6 +118,29 @@ void send_letters(Request&, Response& response) {
     static const PreparedField kTag("ETag", "\"a-z\"");
     static const PreparedField kModified("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT");
     response.header_static(kTag).header_static(kModified).send_static(kLetters);
+}
+
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char byte : text) {
+        const bool needs_escape = byte == '"' || byte == '\\';
+        const bool is_plain = static_cast<unsigned char>(byte) >= ' ';
+        result.append(needs_escape ? "\\" : "").append(1, is_plain ? byte : '?');
+    }
+    return result + "\"";
+}
+
+// How the connection is protected, or null.
+void send_tls(Request& request, Response& response) {
+    const TlsInfo* const tls = request.tls();
+    response.header(HeaderName::content_type, "application/json");
+    if (tls == nullptr) {
+        response.send_static("null\n");
+        return;
+    }
+    response.send("{\"version\": " + quoted(tls->version) + ", \"suite\": " + quoted(tls->suite) + ", \"server_name\": " +
+                  quoted(tls->server_name) + ", \"client_subject\": " + quoted(tls->client_subject) + ", \"resumed\": " +
+                  (tls->resumed ? "true" : "false") + "}\n");
 }
 
 void send_greeting(Request& request, Response& response) {

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "penstock/penstock.h"
 #include "penstock/protocols/http/static_files.h"
+#include "tls_options.h"
 
 namespace penstock::program {
 
@@ -47,12 +48,23 @@ int run(int argc, const char* const* argv) {
     std::signal(SIGPIPE, SIG_IGN);
     Options& options = parsed.options;
     options.config.log = log_line;
+    if (const Result<void> completed = complete_tls_options(&options); !completed.ok()) {
+        return fail(completed.error().message);
+    }
     Router router;
     if (const Result<void> added = add_routes(options, &router); !added.ok()) {
         return fail(added.error().message);
     }
     Server server(options.config);
     server.listen(options.listen, router);
+    if (options.redirect_port != 0) {
+        ListenOptions plain = options.listen;
+        plain.tls.reset();
+        plain.port = options.redirect_port;
+        Router redirects;
+        redirects.any("/*path", redirect_to_https(options.listen.port));
+        server.listen(plain, redirects);
+    }
     if (const Result<void> started = server.start(); !started.ok()) {
         return fail(started.error().message);
     }
@@ -86,6 +98,9 @@ Result<void> add_routes(const Options& options, Router* router) {
     if (!files.ok()) {
         return in_terms_of_options(files.error());
     }
+    if (options.hsts_s != 0) {
+        router->use(hsts({.max_age_s = options.hsts_s}));
+    }
     if (options.compress) {
         const Result<Middleware> compression = compress();
         if (!compression.ok()) {
@@ -115,21 +130,22 @@ std::string place_of(const ListenOptions& listen, const Server& server) {
     if (address.starts_with("unix:")) {
         return address;
     }
+    const std::string scheme = listen.tls.has_value() ? "https://" : "http://";
     const std::string port = ":" + std::to_string(server.port());
     if (address.empty()) {
-        return "http://localhost" + port + ", on all addresses,";
+        return scheme + "localhost" + port + ", on all addresses,";
     }
     const bool is_bare_ipv6 = address.find(':') != std::string::npos && !address.starts_with('[');
-    return "http://" + (is_bare_ipv6 ? "[" + address + "]" : address) + port;
+    return scheme + (is_bare_ipv6 ? "[" + address + "]" : address) + port;
 }
 
 // Called by any reactor. One call writes the line, so that lines do not mix.
 void log_line(LogLevel level, std::string_view line) {
-    if (level < LogLevel::warning) {
+    constexpr std::string_view kNames[] = {"debug: ", "", "warning: ", "error: "};
+    if (level < LogLevel::info) {
         return;
     }
-    const std::string text =
-        std::string(level == LogLevel::warning ? "warning: " : "error: ").append(line).append("\n");
+    const std::string text = std::string(kNames[static_cast<std::size_t>(level)]).append(line).append("\n");
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

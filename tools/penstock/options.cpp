@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tls_options.h"
+
 #ifndef PENSTOCK_VERSION
 #define PENSTOCK_VERSION "0.1.0"
 #endif
@@ -30,6 +32,7 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(Examples:
   penstock serve site                        the files below ./site at port 8080
   penstock serve site --port 80 --pin        one reactor per core, each staying on its core
+  penstock serve site --tls cert.pem key.pem --port 443
   penstock serve site --config server.toml   the options in the file, and those given here
   penstock echo --address unix:/tmp/echo     on a Unix socket
 
@@ -108,7 +111,7 @@ void add_commands(CLI::App& program, Options* options) {
     serve.add_option("DIR", options->directory, "The directory whose files are served")->required();
     serve.add_flag("--demo", options->demo,
                    "Add routes to try and to measure with: /plaintext, /json, /small,\n"
-                   "/medium, /large, /f, /hello/NAME, /only-get, /echo, /stream/BYTES,\n"
+                   "/medium, /large, /f, /hello/NAME, /only-get, /echo, /tls, /stream/BYTES,\n"
                    "/callback/stream/BYTES; for POST /count, /callback/count, /upload");
     add_file_options(serve, &options->files);
     serve.add_flag("--compress", options->compress,
@@ -120,6 +123,7 @@ void add_commands(CLI::App& program, Options* options) {
         command->footer(std::string(kCommandFooter) + (command == &serve ? kServeFooter : ""));
         add_network_options(*command, options);
         add_limit_options(*command, options);
+        add_tls_options(*command, options);
     }
 }
 

@@ -20,6 +20,10 @@ struct Options {
     StaticFileOptions files;
     bool demo = false;
     bool compress = false;
+    bool tls_self_signed = false;
+    std::string tls_password_file;
+    std::uint32_t hsts_s = 0;         // 0: none
+    std::uint16_t redirect_port = 0;  // 0: nothing listens for plain HTTP
     ListenOptions listen;
     Config config;
 };
