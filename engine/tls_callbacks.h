@@ -11,8 +11,8 @@ struct WOLFSSL_CTX;
 
 namespace penstock {
 
-// Receiving, sending and, `with_tickets`, session tickets of the sessions that are made of it: they belong to a TlsSession.
-void install_tls_callbacks(WOLFSSL_CTX* context, bool with_tickets);
+// Receiving, sending and tickets of the sessions that are made of it: each belongs to a TlsSession.
+void install_tls_callbacks(WOLFSSL_CTX* context);
 
 // What a session needs of its own for stapling and for the key log; before its handshake.
 void prepare_tls_session(WOLFSSL* session, const TlsContext& context, const TlsContext::Certificate& certificate);

@@ -128,9 +128,12 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
         }
         certificates_.back().ocsp_response = std::move(response.value());
     }
-    install_tls_callbacks(context, tickets_ != nullptr);
+    install_tls_callbacks(context);
     if (tickets_ != nullptr) {
         wolfSSL_CTX_set_TicketHint(context, static_cast<int>(tickets_->lifetime_s()));
+    } else {
+        wolfSSL_CTX_NoTicketTLSv12(context);
+        wolfSSL_CTX_no_ticket_TLSv13(context);
     }
     return std::nullopt;
 }
@@ -301,7 +304,8 @@ std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files) 
                                                     : "it holds a private key that wolfSSL cannot read (" + std::to_string(result) + ")");
     }
     if (wolfSSL_CTX_check_private_key(context) != WOLFSSL_SUCCESS) {
-        return in_file(files.key_file, "the key is not that of the certificate in " + files.chain_file);
+        return in_file(files.key_file, "the key is not that of the certificate in " + files.chain_file +
+                                           (is_encrypted ? ", or the password is wrong" : ""));
     }
     return std::nullopt;
 }

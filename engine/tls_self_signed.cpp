@@ -95,7 +95,7 @@ std::string make_certificate(Key& key, const std::string& common_name, const std
 
 Result<TlsCertificate> make_self_signed_certificate(const std::vector<std::string>& names, unsigned days) {
     const std::string alternatives = alternative_names(names);
-    if (alternatives.empty() || names.front().size() > kNameLimitBytes) {
+    if (names.empty() || alternatives.empty() || names.front().size() > kNameLimitBytes) {
         return Error{"a certificate takes one name or more, each of 1 to 127 characters and all together of 255 at most"};
     }
     Key key;

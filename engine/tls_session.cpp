@@ -2,6 +2,7 @@
 
 #include <wolfssl/options.h>
 // Behind the options, which say what the library was built with.
+#include <wolfssl/error-ssl.h>
 #include <wolfssl/ssl.h>
 
 #include <algorithm>
@@ -28,6 +29,8 @@ struct TicketKeys {
 
 namespace {
 
+constexpr std::uint8_t kHandshakeFailure = 40;  // RFC 8446 §6
+constexpr std::uint8_t kProtocolVersion = 70;
 constexpr std::byte kHandshakeRecord{22};                                                     // RFC 8446 §5.1
 constexpr std::array<std::byte, 6> kChangeOfCipher = {std::byte{20}, std::byte{3}, std::byte{3},  // RFC 8446 §5
                                                       std::byte{0},  std::byte{1}, std::byte{1}};
@@ -87,7 +90,8 @@ struct TlsCallbacks {
 
     // Keeps the subject of a client's certificate, the last of its chain that is looked at.
     static int verify(int well, WOLFSSL_X509_STORE_CTX* store) {
-        if (well == 1 && store->error_depth == 0 && store->certs != nullptr && store->userCtx != nullptr) {
+        const bool shows_one = store->error_depth == 0 && store->totalCerts > 0;  // none is well where none is required
+        if (well == 1 && shows_one && store->certs != nullptr && store->userCtx != nullptr) {
             TlsSession& self = session(store->userCtx);
             return self.keep_subject({store->certs[0].buffer, store->certs[0].length}) ? 1 : 0;
         }
@@ -118,12 +122,12 @@ bool TlsSession::keep_subject(std::span<const std::uint8_t> certificate) {
     return false;
 }
 
-void install_tls_callbacks(WOLFSSL_CTX* context, bool with_tickets) {
+// Without tickets as well: wolfSSL would otherwise seal them with keys of its own, whatever it was told, and take them back from
+// clients whose certificates have to be looked at.
+void install_tls_callbacks(WOLFSSL_CTX* context) {
     wolfSSL_CTX_SetIORecv(context, &TlsCallbacks::receive);
     wolfSSL_CTX_SetIOSend(context, &TlsCallbacks::send);
-    if (with_tickets) {
-        wolfSSL_CTX_set_TicketEncCb(context, &TlsCallbacks::ticket);
-    }
+    wolfSSL_CTX_set_TicketEncCb(context, &TlsCallbacks::ticket);
 }
 
 TlsSession::TlsSession(Connection& connection, Reactor& reactor, const TlsAcceptor& acceptor)
@@ -169,9 +173,7 @@ void TlsSession::configure(const ClientHello& hello) {
         wolfSSL_SetCertCbCtx(ssl_, this);
     }
     prepare_tls_session(ssl_, *context_, *certificate_);
-#ifndef WOLFSSL_TLS13_MIDDLEBOX_COMPAT
     tells_change_of_cipher_ = hello.has_session_id && hello.offers_tls13;
-#endif
 }
 
 TlsStep TlsSession::shake_hands() {
@@ -200,14 +202,15 @@ void TlsSession::note_complete() {
 
 // Of a call that has not given what it was made for.
 TlsStep TlsSession::step_of(int result) {
-    switch (wolfSSL_get_error(ssl_, result)) {
-        case WOLFSSL_ERROR_WANT_READ: return TlsStep::wants_input;
-        case WOLFSSL_ERROR_ZERO_RETURN:
-            if (state_ == TlsState::open) {
-                return TlsStep::ended;
-            }
-            break;
-        default: break;
+    const int error = wolfSSL_get_error(ssl_, result);
+    if (error == WOLFSSL_ERROR_WANT_READ) {
+        return TlsStep::wants_input;
+    }
+    if (error == WOLFSSL_ERROR_ZERO_RETURN && state_ == TlsState::open) {
+        return TlsStep::ended;
+    }
+    if (!has_spoken_) {
+        refuse(error == VERSION_ERROR ? kProtocolVersion : kHandshakeFailure);  // wolfSSL just goes silent then
     }
     state_ = TlsState::failed;
     return TlsStep::failed;
@@ -291,7 +294,7 @@ void TlsSession::refuse(std::uint8_t alert) {
     static_cast<void>(add(std::as_bytes(std::span(record))));
 }
 
-// Debian's wolfSSL leaves out what middleboxes want to see behind the first message of a server (RFC 8446 §D.4).
+// As a server wolfSSL leaves out what middleboxes want to see behind the first message (RFC 8446 §D.4).
 bool TlsSession::add_records(std::span<const std::byte> bytes) {
     if (!std::exchange(tells_change_of_cipher_, false) || wolfSSL_version(ssl_) != TLS1_3_VERSION || bytes.size() < head_.size() ||
         bytes[0] != kHandshakeRecord) {
@@ -303,6 +306,7 @@ bool TlsSession::add_records(std::span<const std::byte> bytes) {
 
 // A flight that is longer than what the reactor has room for goes on to where it waits for the socket.
 bool TlsSession::add(std::span<const std::byte> bytes) {
+    has_spoken_ = true;
     TlsWork& work = reactor_.tls();
     if (work.try_add(bytes)) {
         return true;

@@ -127,6 +127,7 @@ private:
     std::array<std::byte, 5> head_{};
     TlsState state_ = TlsState::hello;
     bool listed_ = false;
+    bool has_spoken_ = false;
     bool tells_change_of_cipher_ = false;
     std::uint32_t record_has_ = 0;
     std::uint32_t record_size_ = 0;

@@ -93,6 +93,7 @@ StopSignals::StopSignals(Hangup hangup) : hangup_(hangup) {
     // A real backend's pipe; clang wants every private field used by whoever defines all the functions.
     static_cast<void>(read_fd_);
     static_cast<void>(write_fd_);
+    static_cast<void>(hangup_);
     for (int slot = 0; slot < kMaxWatchers; ++slot) {
         Watcher& watcher = watchers[static_cast<std::size_t>(slot)];
         if (watcher.taken.exchange(true)) {

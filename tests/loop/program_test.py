@@ -39,7 +39,7 @@ class Program:
         )
         self.buffer = b""
         self.line = self.read_line()
-        found = re.search(r"http://(\S+):(\d+)", self.line)
+        found = re.search(r"https?://(\S+):(\d+)", self.line)
         self.port = int(found.group(2)) if found else 0
 
     def __enter__(self):
