@@ -47,7 +47,13 @@ LoadLoop::LoadLoop(const Options& options)
     for (std::size_t copy = 0; copy < copies; ++copy) {
         requests_.append(request);
     }
-    connections_.assign(options.connections, Connection(shape_));
+    if (options.is_tls) {
+        tls_ = std::make_unique<TlsContext>(options);
+    }
+    connections_.reserve(options.connections);
+    for (std::uint32_t i = 0; i < options.connections; ++i) {
+        connections_.emplace_back(shape_).tls = tls_ ? std::make_unique<TlsStream>(*tls_) : nullptr;
+    }
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     check(epoll_ >= 0, "epoll_create1");
 }
@@ -77,12 +83,16 @@ std::string LoadLoop::ramp() {
         return {};
     }
     return std::to_string(connections_.size() - ramped_) + " of " + std::to_string(connections_.size()) +
-           " connections have had no answer, " + std::to_string(tally_.refused) + " were refused";
+           " connections have had no answer, " + std::to_string(tally_.refused) + " were refused" +
+           (tls_ && !tls_->figures().problem.empty() ? "; TLS: " + tls_->figures().problem : "");
 }
 
 void LoadLoop::flow(double seconds, std::uint64_t requests) {
     figures_ = {};
     tally_ = {};
+    if (tls_) {
+        tls_->figures().handshakes = tls_->figures().resumed = 0;
+    }
     most_requests_ = requests;
     issued_ = 0;
     for (Connection& connection : connections_) {
@@ -156,16 +166,23 @@ void LoadLoop::turn(std::int64_t until_ns) {
 }
 
 void LoadLoop::on_event(Connection& connection, std::uint32_t events) {
-    if ((events & EPOLLOUT) != 0) {
+    // In a handshake the request waits for what the server says.
+    if ((events & EPOLLOUT) != 0 || (connection.tls && connection.unsent_bytes > 0)) {
         flush(connection);
     }
     if ((events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0 && connection.fd >= 0) {
-        receive(connection);
+        do {
+            receive(connection);
+        } while (connection.fd >= 0 && connection.tls && connection.tls->has_more());
+        // Receiving may have ended the handshake, of which the socket tells nothing more.
+        if (connection.tls && connection.unsent_bytes > 0) {
+            flush(connection);
+        }
     }
 }
 
 void LoadLoop::receive(Connection& connection) {
-    const ssize_t size = ::recv(connection.fd, input_.data(), input_.size(), 0);
+    const std::ptrdiff_t size = receive_some(connection);
     if (size <= 0) {
         if (size == 0 || errno != EAGAIN) {
             connection.is_refused |= size < 0 && errno == ECONNREFUSED;
@@ -190,6 +207,20 @@ void LoadLoop::receive(Connection& connection) {
     } else if (is_answered || (is_open_loop() && phase_ != Phase::ramp)) {
         go_on(connection);
     }
+}
+
+// As recv does it, EAGAIN included.
+std::ptrdiff_t LoadLoop::receive_some(Connection& connection) {
+    if (!connection.tls) {
+        return ::recv(connection.fd, input_.data(), input_.size(), 0);
+    }
+    const std::ptrdiff_t size = connection.tls->receive(input_.data(), input_.size());
+    if (size == TlsStream::awaits_input || size == TlsStream::awaits_output) {
+        errno = EAGAIN;
+    } else if (size < 0 && errno == EAGAIN) {
+        errno = EPROTO;
+    }
+    return size;
 }
 
 void LoadLoop::on_answers(Connection& connection, std::size_t count) {
@@ -321,7 +352,7 @@ bool LoadLoop::open(Connection& connection) {
         return false;
     }
     watch(connection, EPOLL_CTL_ADD, EPOLLIN);
-    return true;
+    return !connection.tls || connection.tls->open(connection.fd);
 }
 
 void LoadLoop::flush(Connection& connection) {
@@ -330,14 +361,11 @@ void LoadLoop::flush(Connection& connection) {
         const std::size_t begun =
             (request_bytes_ - connection.unsent_bytes % request_bytes_) % request_bytes_;
         const std::size_t size = std::min<std::uint64_t>(connection.unsent_bytes, requests_.size() - begun);
-        const ssize_t sent = ::send(connection.fd, requests_.data() + begun, size, MSG_NOSIGNAL);
+        const std::ptrdiff_t sent = send_some(connection, requests_.data() + begun, size);
         if (sent >= 0) {
             connection.unsent_bytes -= static_cast<std::uint64_t>(sent);
         } else if (errno == EAGAIN) {
-            if (!connection.watches_output) {
-                watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
-                connection.watches_output = true;
-            }
+            watch_output(connection, sent != TlsStream::awaits_input || !connection.tls);
             return;
         } else {
             // There is no connection any more. An answer may have come before, so the end is left to
@@ -346,9 +374,30 @@ void LoadLoop::flush(Connection& connection) {
             connection.unsent_bytes = 0;
         }
     }
-    if (connection.watches_output) {
-        watch(connection, EPOLL_CTL_MOD, EPOLLIN);
-        connection.watches_output = false;
+    watch_output(connection, false);
+}
+
+// As send does it. Of TLS also what it waits for, with EAGAIN.
+std::ptrdiff_t LoadLoop::send_some(Connection& connection, const char* data, std::size_t size) {
+    if (!connection.tls) {
+        return ::send(connection.fd, data, size, MSG_NOSIGNAL);
+    }
+    const std::ptrdiff_t sent = connection.tls->send(data, size);
+    if (sent == TlsStream::awaits_input || sent == TlsStream::awaits_output) {
+        errno = EAGAIN;
+    } else if (sent <= 0) {
+        const int cause = errno == EAGAIN ? EPROTO : errno;
+        ::shutdown(connection.fd, SHUT_RDWR);  // receiving is told of the end, even by a server that stays
+        errno = cause;
+        return TlsStream::failed;
+    }
+    return sent;
+}
+
+void LoadLoop::watch_output(Connection& connection, bool is_wanted) {
+    if (connection.watches_output != is_wanted) {
+        watch(connection, EPOLL_CTL_MOD, is_wanted ? EPOLLIN | EPOLLOUT : EPOLLIN);
+        connection.watches_output = is_wanted;
     }
 }
 
@@ -360,6 +409,9 @@ void LoadLoop::watch(Connection& connection, int operation, std::uint32_t events
 }
 
 void LoadLoop::close(Connection& connection) {
+    if (connection.tls) {
+        connection.tls->close();
+    }
     if (connection.fd >= 0) {
         ::close(connection.fd);
     }

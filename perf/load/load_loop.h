@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "load/options.h"
 #include "load/response_reader.h"
 #include "load/tally.h"
+#include "load/tls.h"
 
 namespace penstock::load {
 
@@ -41,6 +43,7 @@ public:
 
     const Figures& figures() const { return figures_; }  // of the last flow
     const Tally& tally() const { return tally_; }        // likewise
+    const TlsFigures* tls() const { return tls_ ? &tls_->figures() : nullptr; }  // likewise
 
 private:
     enum class Phase { ramp, flow, drain };
@@ -49,6 +52,7 @@ private:
         explicit Connection(ResponseShape& shape) : reader(shape) {}
 
         ResponseReader reader;
+        std::unique_ptr<TlsStream> tls;  // none without TLS
         int fd = -1;
         unsigned failures = 0;  // openings without an answer since the last one
         bool has_answered = false;
@@ -70,6 +74,8 @@ private:
     void turn(std::int64_t until_ns);
     void on_event(Connection& connection, std::uint32_t events);
     void receive(Connection& connection);
+    std::ptrdiff_t receive_some(Connection& connection);
+    std::ptrdiff_t send_some(Connection& connection, const char* data, std::size_t size);
     void on_answers(Connection& connection, std::size_t count);
     void on_end(Connection& connection);
     void fail(Connection& connection);
@@ -81,6 +87,7 @@ private:
     void request(Connection& connection, std::uint64_t count);
     bool open(Connection& connection);
     void flush(Connection& connection);
+    void watch_output(Connection& connection, bool is_wanted);
     void watch(Connection& connection, int operation, std::uint32_t events);
     void close(Connection& connection);
 
@@ -93,6 +100,7 @@ private:
     ResponseShape shape_;
     std::string requests_;  // some of them back to back
     std::size_t request_bytes_ = 0;
+    std::unique_ptr<TlsContext> tls_;  // none without TLS
     std::vector<Connection> connections_;
     std::vector<Connection*> retries_;  // those that go on in the next turn
     std::vector<char> input_;

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 
 #include "load/load_loop.h"
 #include "load/options.h"
+#include "load/tls.h"
 
 namespace {
 
@@ -24,7 +26,9 @@ constexpr unsigned kLongestS = 7 * 60;
 int measure(const Options& options);
 bool raise_descriptor_limit(std::uint32_t connections);
 bool wait_for_step();
-void print_result(const Options& options, const Figures& figures, const Tally& tally);
+void print_result(const Options& options, const Figures& figures, const Tally& tally,
+                  const TlsFigures* tls);
+void print_tls(const TlsFigures& tls);
 void print_histogram(const Histogram& latency_ns);
 
 }  // namespace
@@ -41,6 +45,7 @@ int main(int argc, char** argv) {
         return EXIT_FAILURE;
     }
     ::alarm(kLongestS);
+    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL sends without MSG_NOSIGNAL
     ::prctl(PR_SET_TIMERSLACK, 1);  // requests that are due wake us then, and not 50 µs later
     try {
         return measure(*options);
@@ -67,7 +72,7 @@ int measure(const Options& options) {
         return EXIT_FAILURE;
     }
     loop.flow(options.seconds, options.requests);
-    print_result(options, loop.figures(), loop.tally());
+    print_result(options, loop.figures(), loop.tally(), loop.tls());
     if (options.in_step) {
         wait_for_step();  // with all connections open: what it takes to end them is no part of the measure
     }
@@ -91,7 +96,8 @@ bool wait_for_step() {
     return ::poll(&input, 1, kStepLimitMs) == 1 && ::read(STDIN_FILENO, &byte, 1) == 1;
 }
 
-void print_result(const Options& options, const Figures& figures, const Tally& tally) {
+void print_result(const Options& options, const Figures& figures, const Tally& tally,
+                  const TlsFigures* tls) {
     const auto us = [](double ns) {
         return ns / 1e3;
     };
@@ -115,11 +121,22 @@ void print_result(const Options& options, const Figures& figures, const Tally& t
                 tally.sum(), tally.wrong_status, tally.wrong_length, tally.malformed, tally.closed,
                 tally.refused, tally.unanswered, tally.unended);
     std::printf("\"reopened\": %" PRIu64 ", \"cpu_s\": %.6f", figures.reopened, figures.cpu_s);
+    if (tls != nullptr) {
+        print_tls(*tls);
+    }
     if (options.prints_histogram) {
         print_histogram(figures.latency_ns);
     }
     std::puts("}");
     std::fflush(stdout);
+}
+
+// The names are OpenSSL's own, which have nothing that JSON would have to escape.
+void print_tls(const TlsFigures& tls) {
+    std::printf(", \"handshakes\": %" PRIu64 ", \"resumed\": %" PRIu64 ", \"tls_version\": \"%s\", \"tls_suite\": \"%s\", "
+                "\"tls_group\": \"%s\", \"tls_certificate\": \"%s\"",
+                tls.handshakes, tls.resumed, tls.version.c_str(), tls.suite.c_str(), tls.group.c_str(),
+                tls.certificate.c_str());
 }
 
 void print_histogram(const Histogram& latency_ns) {

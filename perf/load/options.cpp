@@ -44,6 +44,11 @@ from there. Ends with one line of JSON, and within seven minutes whatever the se
   --length BYTES      of its body (that of the first response)
   --in-step           after READY wait for a byte on standard input, and after the result for another or its end
   --histogram         the result has the latencies too, by buckets, so that those of several programs can be added
+  --tls               by TLS; certificates are not verified
+  --tls-version V     only 1.2 or 1.3
+  --tls-groups LIST   of key exchange, for example X25519:P-256
+  --tls-suites LIST   those of 1.3, or with --tls-version 1.2 those of 1.2 by OpenSSL's names
+  --resume            a new connection for each request, which resumes the session of the one before
 )";
 
 enum Choice : int {
@@ -65,9 +70,14 @@ enum Choice : int {
     choose_in_step,
     choose_json,
     choose_histogram,
+    choose_tls,
+    choose_tls_version,
+    choose_tls_groups,
+    choose_tls_suites,
+    choose_resume,
 };
 
-constexpr std::array<option, 19> kOptions = {{
+constexpr std::array<option, 24> kOptions = {{
     {"port", required_argument, nullptr, choose_port},
     {"address", required_argument, nullptr, choose_address},
     {"path", required_argument, nullptr, choose_path},
@@ -86,6 +96,11 @@ constexpr std::array<option, 19> kOptions = {{
     {"in-step", no_argument, nullptr, choose_in_step},
     {"json", no_argument, nullptr, choose_json},
     {"histogram", no_argument, nullptr, choose_histogram},
+    {"tls", no_argument, nullptr, choose_tls},
+    {"tls-version", required_argument, nullptr, choose_tls_version},
+    {"tls-groups", required_argument, nullptr, choose_tls_groups},
+    {"tls-suites", required_argument, nullptr, choose_tls_suites},
+    {"resume", no_argument, nullptr, choose_resume},
     {nullptr, 0, nullptr, 0},
 }};
 
@@ -119,6 +134,12 @@ std::optional<Options> parse_options(int argc, char** argv) {
         std::fputs("penstock_load: --close is for one request on each connection, without --depth\n", stderr);
         return {};
     }
+    const bool wants_tls = options.resumes || !options.tls_version.empty() || !options.tls_groups.empty() ||
+                           !options.tls_suites.empty();
+    if (wants_tls && !options.is_tls) {
+        std::fputs("penstock_load: --resume, --tls-version, --tls-groups and --tls-suites are for --tls\n", stderr);
+        return {};
+    }
     if (options.is_json && options.body_bytes < 2) {
         std::fputs("penstock_load: --json is for a --body of 2 bytes or more\n", stderr);
         return {};
@@ -149,6 +170,11 @@ bool take(int choice, std::string_view value, Options* options) {
         case choose_in_step: return options->in_step = true;
         case choose_json: return options->is_json = true;
         case choose_histogram: return options->prints_histogram = true;
+        case choose_tls: return options->is_tls = true;
+        case choose_tls_version: options->tls_version = value; return value == "1.2" || value == "1.3";
+        case choose_tls_groups: options->tls_groups = value; return !value.empty();
+        case choose_tls_suites: options->tls_suites = value; return !value.empty();
+        case choose_resume: return options->resumes = options->closes = true;
         default: return false;
     }
 }

@@ -27,6 +27,11 @@ struct Options {
     bool in_step = false;
     bool is_json = false;  // the body of each request
     bool prints_histogram = false;
+    bool is_tls = false;
+    bool resumes = false;     // each connection the session of the one before
+    std::string tls_version;  // this and the next two as OpenSSL has them; empty: what it offers by itself
+    std::string tls_groups;
+    std::string tls_suites;
 };
 
 // Nothing after it has said on stderr what is wrong.

@@ -7,12 +7,12 @@ import pathlib
 import signal
 import sys
 
-from . import budget, cold_start, compare, footprint, same_core, soak, static, train
+from . import budget, cold_start, compare, footprint, same_core, soak, static, tls, train
 from .arguments import ROOT
 from .standard import command as standard
 from .tools import Failure
 
-SUBCOMMANDS = (budget, same_core, standard, static, compare, soak, footprint, cold_start, train)
+SUBCOMMANDS = (budget, same_core, standard, static, tls, compare, soak, footprint, cold_start, train)
 INTERRUPTED = 130  # what a shell gives a program that SIGINT ended
 ABOUT = ("Measures Penstock beside other servers: instructions, CPU time, latency, memory; and one commit beside another. "
          "Each command tells by --help what it needs and takes.")
