@@ -28,6 +28,8 @@ Result<TlsCertificate> make_self_signed_certificate(const std::vector<std::strin
     return Error{"this Penstock was built without TLS; build it with PENSTOCK_WOLFSSL=system or bundled"};
 }
 
+std::string certificate_fingerprint(const std::string&) { return {}; }
+
 bool random_bytes(std::uint8_t*, std::size_t) { return false; }
 
 TlsSession::TlsSession(Connection& connection, Reactor& reactor, const TlsAcceptor& acceptor)

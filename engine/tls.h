@@ -22,7 +22,8 @@ struct TlsCertificate {
     std::string key_pem{};
     // Of the key, where it is encrypted.
     std::string password{};
-    // DER: the authority's OCSP response about it, which is stapled (RFC 6066 §8). Empty: none is.
+    // DER: the authority's OCSP response about it, which is stapled as long as it is good (RFC 6066 §8). The authority's certificate
+    // must be the second one of the chain. Empty: none is, as nowhere where clients are asked for certificates.
     std::string ocsp_file{};
 };
 
@@ -49,7 +50,8 @@ struct TlsOptions {
     // twice in that time and are shared by all reactors. 0: none are. Not where clients show certificates: those would not be
     // looked at again.
     std::uint32_t ticket_lifetime_s = 12 * 60 * 60;
-    // The secrets of all connections are appended there, for Wireshark: whoever has the file can read everything. Empty: never.
+    // The secrets of all connections by TLS 1.3 are appended there, for Wireshark: whoever has the file can read everything. Only
+    // with the wolfSSL that Penstock builds for itself, since Debian's does not tell them. Empty: never.
     std::string key_log_file{};
 };
 

@@ -14,7 +14,7 @@ namespace penstock {
 // Receiving, sending and tickets of the sessions that are made of it: each belongs to a TlsSession.
 void install_tls_callbacks(WOLFSSL_CTX* context);
 
-// What a session needs of its own for stapling and for the key log; before its handshake.
-void prepare_tls_session(WOLFSSL* session, const TlsContext& context, const TlsContext::Certificate& certificate);
+// For the key log: before the handshake of each session.
+void prepare_tls_session(WOLFSSL* session, const TlsContext& context);
 
 }  // namespace penstock

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <ctime>
 #include <fstream>
-#include <iterator>
+#include <new>
 #include <utility>
 
 #include "penstock/engine/config.h"
@@ -33,6 +33,12 @@ constexpr const char* kSuites =
 bool start_library();
 Result<std::string> read_whole(const std::string& path);
 std::optional<Error> check_suites(const std::string& suites);
+Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path);
+int give_response(void* response, const char* url, int url_size, unsigned char* request, int request_size, unsigned char** given);
+void free_response(void*, unsigned char*) {}
+#ifdef HAVE_SECRET_CALLBACK
+int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log);
+#endif
 std::optional<Error> check_dates(const std::string& path, const TlsCertificateFacts& facts);
 std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files);
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca);
@@ -80,6 +86,13 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& opt
         }
         made->client_ca_ = std::move(read.value());
     }
+    if (!options.key_log_file.empty()) {
+        auto log = open_key_log(options.key_log_file);
+        if (!log.ok()) {
+            return log.error();
+        }
+        made->key_log_ = std::move(log.value());
+    }
     for (const TlsCertificate& files : options.certificates) {
         if (auto wrong = made->add(files)) {
             return *std::move(wrong);
@@ -109,7 +122,7 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
     if (context == nullptr) {
         return Error{"no memory for the certificate of " + files.chain_file};
     }
-    certificates_.push_back({context, std::move(facts.value()), {}});
+    certificates_.push_back({context, std::move(facts.value()), nullptr});
     const auto* const bytes = reinterpret_cast<const unsigned char*>(chain.value().data());
     if (const int result = wolfSSL_CTX_use_certificate_chain_buffer(context, bytes, static_cast<long>(chain.value().size()));
         result != WOLFSSL_SUCCESS) {
@@ -122,11 +135,9 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
         return wrong;
     }
     if (!files.ocsp_file.empty()) {
-        auto response = read_whole(files.ocsp_file);
-        if (!response.ok()) {
-            return response.error();
+        if (auto wrong = staple(files.ocsp_file, ders.value())) {
+            return wrong;
         }
-        certificates_.back().ocsp_response = std::move(response.value());
     }
     install_tls_callbacks(context);
     if (tickets_ != nullptr) {
@@ -136,6 +147,40 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
         wolfSSL_CTX_no_ticket_TLSv13(context);
     }
     return std::nullopt;
+}
+
+// wolfSSL looks at the response whenever it sends it, by the authority that is the next one in the chain, and leaves it out when it
+// is not good any more.
+std::optional<Error> TlsContext::staple(const std::string& file, const std::vector<std::vector<std::uint8_t>>& chain) {
+    auto response = read_whole(file);
+    if (!response.ok()) {
+        return response.error();
+    }
+    if (options_.client_certificate != ClientCertificate::none) {
+        return in_file(file, "wolfSSL would take the authority of this response for one of clients; leave it out where clients are asked "
+                             "for certificates");
+    }
+    if (chain.size() < 2) {
+        return in_file(file, "the response cannot be checked, since the chain of its certificate does not have the authority's; add it there");
+    }
+    Certificate& certificate = certificates_.back();
+    const std::string& bytes = response.value();
+    const std::vector<std::uint8_t>& serial = certificate.facts.serial;
+    if (std::search(bytes.begin(), bytes.end(), serial.begin(), serial.end(),
+                    [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; }) == bytes.end()) {
+        return in_file(file, "it is no OCSP response in DER about the certificate that it is given for");
+    }
+    certificate.ocsp_response = std::make_unique<const std::string>(std::move(response.value()));
+    auto* const kept = const_cast<std::string*>(certificate.ocsp_response.get());  // through C, and back as it was
+    WOLFSSL_CTX* const context = certificate.context;
+    WOLFSSL_CERT_MANAGER* const manager = wolfSSL_CTX_GetCertManager(context);
+    const bool is_set = wolfSSL_CTX_load_verify_buffer(context, chain[1].data(), static_cast<long>(chain[1].size()),
+                                                       WOLFSSL_FILETYPE_ASN1) == WOLFSSL_SUCCESS &&
+                        wolfSSL_CTX_EnableOCSPStapling(context) == WOLFSSL_SUCCESS &&
+                        wolfSSL_CertManagerSetOCSPOverrideURL(manager, "file") == WOLFSSL_SUCCESS &&
+                        wolfSSL_CTX_EnableOCSP(context, WOLFSSL_OCSP_URL_OVERRIDE) == WOLFSSL_SUCCESS &&
+                        wolfSSL_CTX_SetOCSP_Cb(context, &give_response, &free_response, kept) == WOLFSSL_SUCCESS;
+    return is_set ? std::optional<Error>() : in_file(file, "wolfSSL does not take the authority of this response");
 }
 
 void TlsContext::index_names() {
@@ -197,7 +242,13 @@ const TlsContext::Candidates* TlsContext::find(std::string_view name) const {
     return found != by_name_.end() ? &found->second : nullptr;
 }
 
-void prepare_tls_session(WOLFSSL*, const TlsContext&, const TlsContext::Certificate&) {}
+void prepare_tls_session([[maybe_unused]] WOLFSSL* session, [[maybe_unused]] const TlsContext& context) {
+#ifdef HAVE_SECRET_CALLBACK
+    if (context.key_log() != nullptr) {
+        wolfSSL_set_tls13_secret_cb(session, &log_secret, const_cast<TlsKeyLog*>(context.key_log()));
+    }
+#endif
+}
 
 namespace {
 
@@ -241,6 +292,42 @@ std::optional<Error> check_suites(const std::string& suites) {
         at = end + 1;
     }
     return std::nullopt;
+}
+
+#ifdef HAVE_SECRET_CALLBACK
+Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path) { return TlsKeyLog::open(path); }
+
+// Within a handshake, in C: nothing may be thrown.
+int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log) {
+    const char* label = nullptr;
+    switch (which) {
+        case CLIENT_HANDSHAKE_TRAFFIC_SECRET: label = "CLIENT_HANDSHAKE_TRAFFIC_SECRET"; break;
+        case SERVER_HANDSHAKE_TRAFFIC_SECRET: label = "SERVER_HANDSHAKE_TRAFFIC_SECRET"; break;
+        case CLIENT_TRAFFIC_SECRET: label = "CLIENT_TRAFFIC_SECRET_0"; break;
+        case SERVER_TRAFFIC_SECRET: label = "SERVER_TRAFFIC_SECRET_0"; break;
+        case EXPORTER_SECRET: label = "EXPORTER_SECRET"; break;
+        default: return 0;
+    }
+    std::array<unsigned char, 32> random{};
+    if (wolfSSL_get_client_random(session, random.data(), random.size()) != random.size()) {
+        return 0;
+    }
+    try {
+        static_cast<const TlsKeyLog*>(log)->write(label, random, {secret, static_cast<std::size_t>(size)});
+    } catch (const std::bad_alloc&) {
+    }
+    return 0;
+}
+#else
+Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path) {
+    return Error{path + ": this wolfSSL tells no secrets, so there can be no key log; build with PENSTOCK_WOLFSSL=bundled"};
+}
+#endif
+
+int give_response(void* response, const char*, int, unsigned char*, int, unsigned char** given) {
+    auto& bytes = *static_cast<std::string*>(response);
+    *given = reinterpret_cast<unsigned char*>(bytes.data());
+    return static_cast<int>(bytes.size());
 }
 
 std::string now_as_date() {

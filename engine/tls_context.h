@@ -18,6 +18,7 @@
 #include "penstock/engine/client_hello.h"
 #include "penstock/engine/tls.h"
 #include "penstock/engine/tls_certificate.h"
+#include "penstock/engine/tls_key_log.h"
 #include "penstock/engine/tls_tickets.h"
 #include "penstock/platform/error.h"
 
@@ -31,7 +32,7 @@ public:
     struct Certificate {
         WOLFSSL_CTX* context = nullptr;  // owned by the TlsContext
         TlsCertificateFacts facts;       // tickets are bound to its fingerprint
-        std::string ocsp_response;       // DER; empty: none is stapled
+        std::unique_ptr<const std::string> ocsp_response;  // DER; nullptr: none is stapled
     };
 
     // Reads and checks all of it. `protocols`: for ALPN (RFC 7301), the best first, commas between, or empty. `tickets`: keys that
@@ -49,12 +50,15 @@ public:
     [[nodiscard]] const TlsOptions& options() const { return options_; }
     [[nodiscard]] const std::string& protocols() const { return protocols_; }
     [[nodiscard]] const std::shared_ptr<TlsTickets>& tickets() const { return tickets_; }
+    // nullptr: nobody is to know.
+    [[nodiscard]] const TlsKeyLog* key_log() const { return key_log_.get(); }
 
 private:
     using Candidates = std::vector<std::size_t>;  // certificates, in the order of the options
 
     TlsContext(const TlsOptions& options, std::string_view protocols, std::shared_ptr<TlsTickets> tickets);
     [[nodiscard]] std::optional<Error> add(const TlsCertificate& files);
+    [[nodiscard]] std::optional<Error> staple(const std::string& file, const std::vector<std::vector<std::uint8_t>>& chain);
     void index_names();
     [[nodiscard]] const Candidates* find(std::string_view name) const;
 
@@ -62,6 +66,7 @@ private:
     const std::string protocols_;
     const std::shared_ptr<TlsTickets> tickets_;
     std::string client_ca_;
+    std::shared_ptr<const TlsKeyLog> key_log_;
     std::vector<Certificate> certificates_;
     std::unordered_map<std::string, Candidates> by_name_;
     Candidates default_;  // for who wants no name, or one that nobody has: all that the first certificate's names are for

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 
+#include "penstock/engine/tls_certificate.h"
 #include "penstock/platform/net.h"
 
 namespace penstock {
@@ -112,6 +113,20 @@ Result<TlsCertificate> make_self_signed_certificate(const std::vector<std::strin
         return Error{"wolfSSL cannot make a certificate"};
     }
     return made;
+}
+
+std::string certificate_fingerprint(const std::string& chain_pem) {
+    const auto ders = read_certificates_of(chain_pem);
+    const auto facts = ders.ok() ? read_certificate(ders.value().front()) : Result<TlsCertificateFacts>(Error{});
+    if (!facts.ok()) {
+        return {};
+    }
+    constexpr char kDigits[] = "0123456789ABCDEF";
+    std::string text;
+    for (const std::uint8_t byte : facts.value().fingerprint) {
+        text.append(text.empty() ? "" : ":").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+    return text;
 }
 
 }  // namespace penstock

@@ -14,4 +14,7 @@ namespace penstock {
 // is for; the first is also its common name. Valid for `days` from now on. Any thread.
 [[nodiscard]] Result<TlsCertificate> make_self_signed_certificate(const std::vector<std::string>& names, unsigned days = 30);
 
+// SHA-256 of the first certificate in PEM, "AB:CD:…", as browsers show it; empty when there is none.
+[[nodiscard]] std::string certificate_fingerprint(const std::string& chain_pem);
+
 }  // namespace penstock

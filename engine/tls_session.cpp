@@ -172,7 +172,7 @@ void TlsSession::configure(const ClientHello& hello) {
         wolfSSL_set_verify(ssl_, mode, &TlsCallbacks::verify);
         wolfSSL_SetCertCbCtx(ssl_, this);
     }
-    prepare_tls_session(ssl_, *context_, *certificate_);
+    prepare_tls_session(ssl_, *context_);
     tells_change_of_cipher_ = hello.has_session_id && hello.offers_tls13;
 }
 

@@ -65,6 +65,14 @@ struct DirectoryEntry {
 // Writes at an offset without moving anything (man 2 pwrite). `count` may be less than there was to write.
 [[nodiscard]] IoResult write_file(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
 
+// Opens a file to which lines are appended; where there is none it is made, for its owner to read and write. The error names the
+// path.
+[[nodiscard]] Result<int> open_to_append(const std::string& path);
+
+// Appends all of it, at the end that the file has then, by one call (man 2 open, O_APPEND). There is nothing to do about it when that
+// fails.
+void append_line(int fd, std::string_view line);
+
 // ---- Files that are to have a name later, or never
 
 // Makes an empty file in the directory, for its owner to read and write. `count` is the descriptor. It has no name, and

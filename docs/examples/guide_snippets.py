@@ -11,7 +11,7 @@ import textwrap
 
 HERE = pathlib.Path(__file__).parent
 GUIDE = HERE.parent / "GUIDE.md"
-PROGRAMS = ("guide.cpp", "guide_check.cpp")
+PROGRAMS = ("guide.cpp", "guide_check.cpp", "guide_tls.cpp")
 REGION = re.compile(r"^ *// \[(\w+)\]\n(.*?)^ *// \[/\1\]$", re.S | re.M)
 BLOCK = re.compile(r"^```cpp *(\w*)\n(.*?)^```$", re.S | re.M)
 

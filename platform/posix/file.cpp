@@ -128,4 +128,13 @@ FileKind kind_of(mode_t mode) {
 
 }  // namespace
 
+Result<int> open_to_append(const std::string& path) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+    return fd >= 0 ? Result<int>(fd) : Result<int>(system_error(path + " cannot be written", errno));
+}
+
+void append_line(int fd, std::string_view line) {
+    [[maybe_unused]] const ssize_t written = ::write(fd, line.data(), line.size());
+}
+
 }  // namespace penstock::platform

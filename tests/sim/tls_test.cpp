@@ -1,4 +1,5 @@
 // TLS on the simulated platform: how a session begins and ends, and what it costs.
+#include <stdexcept>
 #include <vector>
 
 #include "http_fixture.h"
@@ -305,6 +306,24 @@ TEST_CASE("new files are for those who connect from then on") {
     CHECK(statuses_in(engine.exchange(after, get("/letters"))) == "200");
     before.wire().close();
     check_clean(engine, after);
+}
+
+TEST_CASE("HSTS is said over TLS, by a refusal as well, and replaces what a handler says") {
+    Router router = tls_router();
+    router.use(hsts({.max_age_s = 300, .include_subdomains = true}).value());
+    router.get("/hsts", [](Request&, Response& response) { response.send_static("here"); });
+    router.get("/own", [](Request&, Response& response) { response.header("Strict-Transport-Security", "max-age=1").send_static("own"); });
+    router.get("/throws", [](Request&, Response&) { throw std::runtime_error("on purpose"); });
+    TlsEngine engine(router);
+    TlsPeer peer = engine.connect();
+    const std::string field = "\r\nStrict-Transport-Security: max-age=300; includeSubDomains\r\n";
+    for (const char* const path : {"/hsts", "/own", "/throws"}) {
+        CAPTURE(std::string(path));
+        const std::string answer = engine.exchange(peer, get(path));
+        CHECK(count_of(answer, "Strict-Transport-Security") == 1);
+        CHECK(answer.find(field) != std::string::npos);
+    }
+    check_clean(engine, peer);
 }
 
 }  // namespace penstock::test

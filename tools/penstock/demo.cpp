@@ -36,6 +36,7 @@ void send_json(Request& request, Response& response);
 void send_letters(Request& request, Response& response);
 void send_greeting(Request& request, Response& response);
 void send_tls(Request& request, Response& response);
+std::string json_text(std::string_view text);
 Task<void> send_stream(Request& request, Response& response);
 Task<void> count_body(Request& request, Response& response);
 void stream_by_callbacks(Request& request, Response& response);
@@ -120,31 +121,37 @@ void send_letters(Request&, Response& response) {
     response.header_static(kTag).header_static(kModified).send_static(kLetters);
 }
 
-std::string quoted(std::string_view text) {
-    std::string result = "\"";
-    for (const char byte : text) {
-        const bool needs_escape = byte == '"' || byte == '\\';
-        const bool is_plain = static_cast<unsigned char>(byte) >= ' ';
-        result.append(needs_escape ? "\\" : "").append(1, is_plain ? byte : '?');
-    }
-    return result + "\"";
-}
-
-// How the connection is protected, or null.
-void send_tls(Request& request, Response& response) {
-    const TlsInfo* const tls = request.tls();
-    response.header(HeaderName::content_type, "application/json");
-    if (tls == nullptr) {
-        response.send_static("null\n");
-        return;
-    }
-    response.send("{\"version\": " + quoted(tls->version) + ", \"suite\": " + quoted(tls->suite) + ", \"server_name\": " +
-                  quoted(tls->server_name) + ", \"client_subject\": " + quoted(tls->client_subject) + ", \"resumed\": " +
-                  (tls->resumed ? "true" : "false") + "}\n");
-}
-
 void send_greeting(Request& request, Response& response) {
     response.send("Hello, " + std::string(request.parameter("name")) + "!");
+}
+
+void send_tls(Request& request, Response& response) {
+    const TlsInfo* const tls = request.tls();
+    if (tls == nullptr) {
+        response.json("null");
+        return;
+    }
+    std::string json = "{\"version\":" + json_text(tls->version);
+    json.append(",\"suite\":").append(json_text(tls->suite));
+    json.append(",\"server_name\":").append(json_text(tls->server_name));
+    json.append(",\"client_subject\":").append(json_text(tls->client_subject));
+    json.append(",\"resumed\":").append(tls->resumed ? "true" : "false").append("}");
+    response.json(std::move(json));
+}
+
+// In quotes. What is no visible ASCII is escaped byte by byte, as Latin-1: a subject may hold anything, in any encoding.
+std::string json_text(std::string_view text) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string json = "\"";
+    for (const char letter : text) {
+        const auto byte = static_cast<unsigned char>(letter);
+        if (byte < 0x20 || byte > 0x7E) {
+            json.append("\\u00").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+        } else {
+            json.append(letter == '"' || letter == '\\' ? "\\" : "").append(1, letter);
+        }
+    }
+    return json.append("\"");
 }
 
 // Chunked; with "?length" its length is announced. False when the number of bytes is none, and that is answered.

@@ -9,7 +9,6 @@
 #include "options.h"
 #include "penstock/penstock.h"
 #include "penstock/protocols/http/static_files.h"
-#include "tls_options.h"
 
 namespace penstock::program {
 
@@ -17,6 +16,8 @@ namespace {
 
 int run(int argc, const char* const* argv);
 Result<void> add_routes(const Options& options, Router* router);
+Result<void> add_hsts(const Options& options, Router* router);
+Router redirecting_router(const Server& server);
 std::string first_line(const Options& options, const Server& server);
 void log_line(LogLevel level, std::string_view line);
 int fail(std::string_view message);
@@ -48,27 +49,35 @@ int run(int argc, const char* const* argv) {
     std::signal(SIGPIPE, SIG_IGN);
     Options& options = parsed.options;
     options.config.log = log_line;
-    if (const Result<void> completed = complete_tls_options(&options); !completed.ok()) {
-        return fail(completed.error().message);
-    }
     Router router;
     if (const Result<void> added = add_routes(options, &router); !added.ok()) {
         return fail(added.error().message);
     }
+    std::string fingerprint;
+    if (options.tls.is_on()) {
+        Result<TlsOptions> tls = make_tls(options.tls, &fingerprint);
+        if (!tls.ok()) {
+            return fail(tls.error().message);
+        }
+        options.listen.tls = std::move(tls.value());
+    }
     Server server(options.config);
     server.listen(options.listen, router);
-    if (options.redirect_port != 0) {
+    if (options.tls.redirect_port) {
         ListenOptions plain = options.listen;
+        plain.port = *options.tls.redirect_port;
         plain.tls.reset();
-        plain.port = options.redirect_port;
-        Router redirects;
-        redirects.any("/*path", redirect_to_https(options.listen.port));
-        server.listen(plain, redirects);
+        server.listen(plain, redirecting_router(server));
     }
     if (const Result<void> started = server.start(); !started.ok()) {
         return fail(started.error().message);
     }
-    server.wait_for_signal([&] { print_line(first_line(options, server)); });
+    server.wait_for_signal([&] {
+        print_line(first_line(options, server));
+        if (!fingerprint.empty()) {
+            print_line("SHA-256 of its certificate: " + fingerprint);
+        }
+    });
     print_line("penstock served " + counted(server.stats().requests, "request"));
     return 0;
 }
@@ -90,6 +99,9 @@ Error in_terms_of_options(Error error) {
 }
 
 Result<void> add_routes(const Options& options, Router* router) {
+    if (const Result<void> added = add_hsts(options, router); !added.ok()) {
+        return added;
+    }
     if (options.command == Command::echo) {
         router->any("/*path", echo_handler());
         return {};
@@ -97,9 +109,6 @@ Result<void> add_routes(const Options& options, Router* router) {
     const Result<PlainHandler> files = static_files(options.directory, options.files);
     if (!files.ok()) {
         return in_terms_of_options(files.error());
-    }
-    if (options.hsts_s != 0) {
-        router->use(hsts({.max_age_s = options.hsts_s}));
     }
     if (options.compress) {
         const Result<Middleware> compression = compress();
@@ -115,37 +124,64 @@ Result<void> add_routes(const Options& options, Router* router) {
     return {};
 }
 
-std::string place_of(const ListenOptions& listen, const Server& server);
+Result<void> add_hsts(const Options& options, Router* router) {
+    if (options.tls.hsts_s) {
+        const Result<Middleware> field = hsts({.max_age_s = *options.tls.hsts_s});
+        if (!field.ok()) {
+            return field.error();
+        }
+        router->use(field.value());
+    }
+    return {};
+}
+
+// The port is known when requests come, not before: it may be the kernel's choice.
+Router redirecting_router(const Server& server) {
+    Router router;
+    router.any(
+        "/*path",
+        [&server](Request& request, Response& response) {
+            send_https_redirect(request, response, {.port = server.port()});
+        },
+        {.stream_body = true});
+    return router;
+}
+
+std::string place_of(const ListenOptions& listen, std::string_view scheme, std::uint16_t port);
 
 // "penstock 0.1.0 serves ./site at http://127.0.0.1:8080 with 2 reactors"
 std::string first_line(const Options& options, const Server& server) {
     const std::string what = options.command == Command::echo ? "echoes" : "serves " + options.directory;
-    return "penstock " + std::string(version()) + " " + what + " at " + place_of(options.listen, server) +
-           " with " + counted(server.reactor_count(), "reactor");
+    std::string line = "penstock " + std::string(version()) + " " + what + " at " +
+                       place_of(options.listen, options.tls.is_on() ? "https" : "http", server.port());
+    if (options.tls.redirect_port) {
+        line += " and sends there whoever comes to " + place_of(options.listen, "http", server.port(1));
+    }
+    return line + " with " + counted(server.reactor_count(), "reactor");
 }
 
 // As a person would type it into a browser.
-std::string place_of(const ListenOptions& listen, const Server& server) {
+std::string place_of(const ListenOptions& listen, std::string_view scheme, std::uint16_t port) {
     const std::string& address = listen.address;
     if (address.starts_with("unix:")) {
         return address;
     }
-    const std::string scheme = listen.tls.has_value() ? "https://" : "http://";
-    const std::string port = ":" + std::to_string(server.port());
+    const std::string begin = std::string(scheme) + "://";
+    const std::string end = ":" + std::to_string(port);
     if (address.empty()) {
-        return scheme + "localhost" + port + ", on all addresses,";
+        return begin + "localhost" + end + ", on all addresses,";
     }
     const bool is_bare_ipv6 = address.find(':') != std::string::npos && !address.starts_with('[');
-    return scheme + (is_bare_ipv6 ? "[" + address + "]" : address) + port;
+    return begin + (is_bare_ipv6 ? "[" + address + "]" : address) + end;
 }
 
 // Called by any reactor. One call writes the line, so that lines do not mix.
 void log_line(LogLevel level, std::string_view line) {
-    constexpr std::string_view kNames[] = {"debug: ", "", "warning: ", "error: "};
     if (level < LogLevel::info) {
         return;
     }
-    const std::string text = std::string(kNames[static_cast<std::size_t>(level)]).append(line).append("\n");
+    constexpr std::string_view kKinds[] = {"debug: ", "", "warning: ", "error: "};
+    const std::string text = std::string(kKinds[static_cast<std::size_t>(level)]).append(line).append("\n");
     std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tls_options.h"
+#include "number_option.h"
 
 #ifndef PENSTOCK_VERSION
 #define PENSTOCK_VERSION "0.1.0"
@@ -32,19 +32,22 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(Examples:
   penstock serve site                        the files below ./site at port 8080
   penstock serve site --port 80 --pin        one reactor per core, each staying on its core
-  penstock serve site --tls cert.pem key.pem --port 443
+  penstock serve site --tls chain.pem key.pem --port 443 --redirect-port 80
+                                             by TLS, with whoever comes to port 80 sent there
   penstock serve site --config server.toml   the options in the file, and those given here
   penstock echo --address unix:/tmp/echo     on a Unix socket
 
 `penstock serve --help` and `penstock echo --help` show all options.
 SIGTERM or SIGINT ends the server when it has answered what is under way; a second one ends it at once.
+SIGHUP has a server with TLS read its certificates again.
 Exit status: 0 after a signal, 1 when it could not serve, 2 when the command line is wrong.)";
 
 constexpr const char* kCommandFooter =
     R"(--config FILE reads options from a file, one a line; the command line wins over them:
   port = 80
   reactors = 2
-  pin = true)";
+  pin = true
+  tls = ["chain.pem", "key.pem"])";
 
 constexpr const char* kServeFooter = R"(
   cache-control = "*.css=max-age=5, immutable"   (a line for each rule))";
@@ -95,6 +98,13 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         return report(program, error);
     }
+    const CLI::App& command = *program.get_subcommands().front();
+    const std::string contradiction = check_tls_options(command, parsed.options.tls, parsed.options.listen);
+    if (!contradiction.empty()) {
+        std::fprintf(stderr, "penstock: %s\n", contradiction.c_str());
+        parsed.exit_status = kExitUsage;
+        return parsed;
+    }
     parsed.options.command = program.got_subcommand("serve") ? Command::serve : Command::echo;
     return parsed;
 }
@@ -122,32 +132,9 @@ void add_commands(CLI::App& program, Options* options) {
         command->group("Commands");
         command->footer(std::string(kCommandFooter) + (command == &serve ? kServeFooter : ""));
         add_network_options(*command, options);
+        add_tls_options(*command, &options->tls);
         add_limit_options(*command, options);
-        add_tls_options(*command, options);
     }
-}
-
-// Empty, or what is wrong with it. In place of CLI11's own check, which does not say what would be right, and
-// which takes "010" for eight.
-std::string check_number(std::string* text, std::uint64_t most) {
-    const std::string given = *text;
-    text->erase(0, std::min(text->find_first_not_of('0'), text->empty() ? 0 : text->size() - 1));
-    const std::string limit = std::to_string(most);
-    const bool has_digits_only = !text->empty() && text->find_first_not_of("0123456789") == std::string::npos;
-    if (has_digits_only &&
-        (text->size() < limit.size() || (text->size() == limit.size() && *text <= limit))) {
-        return {};
-    }
-    return "\"" + given + "\" is not a number from 0 to " + limit;
-}
-
-template <class Number>
-void add_number(CLI::App& command, const std::string& name, Number* value, const char* unit,
-                const std::string& description) {
-    command.add_option(name, *value, description + " (" + std::to_string(*value) + ")")
-        ->type_name(unit)
-        ->transform(CLI::Validator(
-            [](std::string& text) { return check_number(&text, std::numeric_limits<Number>::max()); }, ""));
 }
 
 void add_file_options(CLI::App& command, StaticFileOptions* files) {
@@ -308,7 +295,8 @@ std::string explanation(const CLI::App& program, const CLI::ParseError& error) {
         return "no command was given; write `penstock serve DIR` or `penstock echo`";
     }
     if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
-        return what.substr(0, what.find(':')) + " takes one value, once" + help;
+        const std::string option = what.substr(0, what.find(':'));
+        return option + (option == "--tls" ? " takes two files, a chain and its key" : " takes one value, once") + help;
     }
     return what + help;
 }

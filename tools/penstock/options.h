@@ -9,6 +9,7 @@
 #include "penstock/engine/config.h"
 #include "penstock/engine/server.h"
 #include "penstock/protocols/http/static_files.h"
+#include "tls_options.h"
 
 namespace penstock::program {
 
@@ -20,11 +21,8 @@ struct Options {
     StaticFileOptions files;
     bool demo = false;
     bool compress = false;
-    bool tls_self_signed = false;
-    std::string tls_password_file;
-    std::uint32_t hsts_s = 0;         // 0: none
-    std::uint16_t redirect_port = 0;  // 0: nothing listens for plain HTTP
     ListenOptions listen;
+    TlsArguments tls;
     Config config;
 };
 

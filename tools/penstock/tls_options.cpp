@@ -4,127 +4,197 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
+#include <cstddef>
 #include <fstream>
-#include <map>
-#include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
+#include "number_option.h"
 #include "penstock/engine/tls_self_signed.h"
 
 namespace penstock::program {
 
 namespace {
 
-TlsOptions& tls_of(Options* options) {
-    if (!options->listen.tls.has_value()) {
-        options->listen.tls.emplace();
-    }
-    return *options->listen.tls;
+// Options that mean nothing without a certificate.
+constexpr const char* kOthers[] = {
+    "--tls-password-file", "--tls-minimum",         "--tls-suites", "--tls-client-ca", "--tls-client-certificate",
+    "--tls-ocsp",          "--tls-ticket-lifetime", "--tls-key-log", "--hsts",         "--redirect-port"};
+
+// Longer than any password that a key is encrypted with.
+constexpr std::size_t kPasswordLimitBytes = 1'024;
+
+void add_file_option(CLI::App& command, const std::string& name, std::string* file, const std::string& description);
+void add_choice(CLI::App& command, const std::string& name, std::string* choice, std::vector<std::string> choices,
+                const std::string& description);
+Result<std::string> read_password(const std::string& file);
+std::vector<std::string> own_names();
+
+}  // namespace
+
+void add_tls_options(CLI::App& command, TlsArguments* tls) {
+    command
+        .add_option("--tls", tls->certificates,
+                    "Speak TLS, with the certificate and those that lead to an authority's in\n"
+                    "CHAIN and its private key in KEY, both PEM; may be given again, for other\n"
+                    "names or with another kind of key. SIGHUP reads the files again")
+        ->type_name("CHAIN KEY")
+        ->expected(1)
+        ->allow_extra_args(false)  // what follows is another option's, or DIR
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    command.add_flag("--tls-self-signed", tls->self_signed,
+                     "The same with a certificate that is made now, for localhost and this\n"
+                     "machine's name, and gone at the end: to try it with");
+    add_file_option(command, "--tls-password-file", &tls->password_file,
+                    "Its first line is the password of all keys that are encrypted");
+    add_choice(command, "--tls-minimum", &tls->minimum, {"1.2", "1.3"}, "The oldest version that is spoken (1.2)");
+    command
+        .add_option("--tls-suites", tls->options.suites,
+                    "wolfSSL's names of the cipher suites, the best first, with colons between")
+        ->type_name("LIST");
+    add_file_option(command, "--tls-client-ca", &tls->options.client_ca_file,
+                    "PEM: the authorities whose clients' certificates are valid");
+    add_choice(command, "--tls-client-certificate", &tls->client_certificate, {"optional", "required"},
+               "Ask clients for one, and refuse those that show none that is valid, or\nthat show none at all");
+    add_number(command, "--tls-ticket-lifetime", &tls->options.ticket_lifetime_s, "SECONDS",
+               "How long a session can be resumed; 0: never");
+    command
+        .add_option("--tls-ocsp", tls->ocsp_files,
+                    "DER: the authority's OCSP response about a certificate, to be stapled; may\n"
+                    "be given again, the n-th is for the n-th --tls")
+        ->type_name("FILE")
+        ->expected(1)
+        ->allow_extra_args(false)  // what follows is another option's, or DIR
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    add_file_option(command, "--tls-key-log", &tls->options.key_log_file,
+                    "Append the secrets of all connections, for Wireshark: whoever has the file\ncan read everything");
+    add_optional_number(command, "--hsts", &tls->hsts_s, "SECONDS",
+                        "Have browsers come by TLS alone for so long (Strict-Transport-Security)");
+    add_optional_number(command, "--redirect-port", &tls->redirect_port, "PORT",
+                        "A second port, without TLS, that sends everybody to the one with it; 0\ntakes any that is free");
 }
 
-Result<std::string> first_line_of(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    if (!std::getline(file, line)) {
-        return Error{path + " cannot be read, or its first line, which is the password, is empty"};
+std::string check_tls_options(const CLI::App& command, const TlsArguments& tls, const ListenOptions& listen) {
+    if (!tls.is_on()) {
+        const auto* const given = std::find_if(std::begin(kOthers), std::end(kOthers),
+                                               [&command](const char* name) { return command.count(name) != 0; });
+        return given == std::end(kOthers)
+                   ? std::string()
+                   : std::string(*given) + " is about TLS, which is off; give a certificate with --tls CHAIN KEY";
     }
-    return line;
+    if (tls.self_signed && !tls.certificates.empty()) {
+        return "--tls-self-signed is for those who have no certificate, and --tls gives one; leave one of them out";
+    }
+    if (tls.self_signed && !tls.password_file.empty()) {
+        return "--tls-password-file is for the key of --tls, and --tls-self-signed makes its own; leave one of them out";
+    }
+    const std::size_t certificates = tls.certificates.size();
+    if (tls.ocsp_files.size() > certificates) {
+        return "--tls-ocsp is given " + std::to_string(tls.ocsp_files.size()) + " times and --tls " +
+               std::to_string(certificates) + "; the n-th is about the n-th certificate";
+    }
+    if (!tls.client_certificate.empty() && tls.options.client_ca_file.empty()) {
+        return "--tls-client-certificate asks for certificates that nobody could judge; name their authorities with "
+               "--tls-client-ca FILE";
+    }
+    if (tls.client_certificate.empty() && !tls.options.client_ca_file.empty()) {
+        return "--tls-client-ca judges certificates that nobody asks for; add --tls-client-certificate optional or required";
+    }
+    if (!tls.redirect_port) {
+        return {};
+    }
+    if (listen.address.starts_with("unix:")) {
+        return "--redirect-port sends clients to a port, and " + listen.address + " has none; leave one of them out";
+    }
+    return *tls.redirect_port != 0 && *tls.redirect_port == listen.port
+               ? "--redirect-port and --port are both " + std::to_string(listen.port) + "; choose another for one of them"
+               : std::string();
 }
 
+Result<TlsOptions> make_tls(const TlsArguments& tls, std::string* fingerprint) {
+    TlsOptions options = tls.options;
+    std::string password;
+    if (!tls.password_file.empty()) {
+        Result<std::string> read = read_password(tls.password_file);
+        if (!read.ok()) {
+            return read.error();
+        }
+        password = std::move(read.value());
+    }
+    for (const auto& [chain, key] : tls.certificates) {
+        options.certificates.push_back({.chain_file = chain, .key_file = key, .password = password});
+    }
+    for (std::size_t i = 0; i < tls.ocsp_files.size(); ++i) {
+        options.certificates[i].ocsp_file = tls.ocsp_files[i];  // is there: checked before
+    }
+    if (tls.self_signed) {
+        const Result<TlsCertificate> made = make_self_signed_certificate(own_names());
+        if (!made.ok()) {
+            return made.error();
+        }
+        options.certificates.push_back(made.value());
+        *fingerprint = certificate_fingerprint(made.value().chain_pem);
+    }
+    options.minimum_version = tls.minimum == "1.3" ? TlsVersion::tls13 : TlsVersion::tls12;
+    if (!tls.client_certificate.empty()) {
+        options.client_certificate =
+            tls.client_certificate == "required" ? ClientCertificate::required : ClientCertificate::optional;
+    }
+    return options;
+}
+
+namespace {
+
+void add_file_option(CLI::App& command, const std::string& name, std::string* file, const std::string& description) {
+    command.add_option(name, *file, description)
+        ->type_name("FILE")
+        ->check(CLI::Validator(
+            [](const std::string& given) { return given.empty() ? "it names no file" : std::string(); }, ""));
+}
+
+void add_choice(CLI::App& command, const std::string& name, std::string* choice, std::vector<std::string> choices,
+                const std::string& description) {
+    const std::string type = choices[0] + "|" + choices[1];
+    const std::string either = choices[0] + " or " + choices[1];
+    command.add_option(name, *choice, description)
+        ->type_name(type)
+        ->check(CLI::Validator(
+            [choices = std::move(choices), either](const std::string& given) {
+                return std::find(choices.begin(), choices.end(), given) != choices.end()
+                           ? std::string()
+                           : "\"" + given + "\" is not " + either;
+            },
+            ""));
+}
+
+// As which a client on this machine, or near it, may ask for it.
 std::vector<std::string> own_names() {
     std::vector<std::string> names = {"localhost", "127.0.0.1", "::1"};
-    std::array<char, 128> name{};
+    std::array<char, 65> name{};  // man 7 hostname: 64 at most
     if (::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0') {
         names.emplace_back(name.data());
     }
     return names;
 }
 
+// Not on the command line, where every user of the machine sees it (man 1 ps).
+Result<std::string> read_password(const std::string& file) {
+    std::ifstream input(file);
+    std::string line(kPasswordLimitBytes + 1, '\0');
+    input.read(line.data(), static_cast<std::streamsize>(line.size()));
+    const std::size_t size = static_cast<std::size_t>(input.gcount());
+    if (!input.is_open() || input.bad() || size == 0) {
+        return Error{"--tls-password-file: \"" + file + "\" cannot be read, or is empty; check its name and its permissions"};
+    }
+    line.resize(std::min(size, line.find_first_of("\r\n")));
+    if (line.empty() || line.size() > kPasswordLimitBytes) {
+        return Error{"--tls-password-file: the first line of \"" + file + "\" is no password of 1 to " +
+                     std::to_string(kPasswordLimitBytes) + " bytes; write the password there, and nothing else"};
+    }
+    return line;
+}
+
 }  // namespace
-
-void add_tls_options(CLI::App& command, Options* options) {
-    CLI::Option* const tls = command.add_option_function<std::vector<std::pair<std::string, std::string>>>(
-        "--tls",
-        [options](const std::vector<std::pair<std::string, std::string>>& given) {
-            for (const auto& [chain, key] : given) {
-                TlsCertificate certificate;
-                certificate.chain_file = chain;
-                certificate.key_file = key;
-                tls_of(options).certificates.push_back(certificate);
-            }
-        },
-        "Speak TLS with this certificate and key, PEM both; may be given again for\n"
-        "other names or another kind of key. SIGHUP reads them again");
-    tls->type_name("CHAIN KEY");
-    CLI::Option* const self_signed = command.add_flag("--tls-self-signed", options->tls_self_signed,
-                                                      "Speak TLS with a certificate made for this run, for trying out");
-    self_signed->excludes(tls);
-    const auto add = [&](const char* name, auto function, const char* type, const char* description) {
-        return command.add_option_function<std::string>(name, function, description)->type_name(type);
-    };
-    command.add_option("--tls-password-file", options->tls_password_file, "Its first line is the password of the keys")
-        ->type_name("FILE")
-        ->needs(tls);
-    add("--tls-minimum", [options](const std::string& version) {
-        tls_of(options).minimum_version = version == "1.3" ? TlsVersion::tls13 : TlsVersion::tls12;
-    }, "VERSION", "The oldest version that is spoken, 1.2 or 1.3 (1.2)")->check(CLI::IsMember({"1.2", "1.3"}));
-    add("--tls-suites", [options](const std::string& suites) { tls_of(options).suites = suites; }, "LIST",
-        "Cipher suites by wolfSSL's names, with colons between, the best first");
-    CLI::Option* const authority = add("--tls-client-ca", [options](const std::string& file) { tls_of(options).client_ca_file = file; },
-                                       "FILE", "The authorities whose clients' certificates are valid");
-    const std::map<std::string, ClientCertificate> kinds = {{"optional", ClientCertificate::optional},
-                                                            {"required", ClientCertificate::required}};
-    CLI::Option* const wanted = add("--tls-client-certificate", [options, kinds](const std::string& kind) {
-        tls_of(options).client_certificate = kinds.at(kind);
-    }, "KIND", "Ask clients for certificates: optional or required");
-    wanted->check(CLI::IsMember({"optional", "required"}))->needs(authority);
-    authority->needs(wanted);
-    command.add_option_function<std::uint32_t>("--tls-ticket-lifetime", [options](const std::uint32_t& seconds) {
-        tls_of(options).ticket_lifetime_s = seconds;
-    }, "How long a session can be resumed, in seconds; 0: never (43200)")->type_name("S");
-    add("--tls-ocsp", [options](const std::string& file) {
-        if (tls_of(options).certificates.empty()) {
-            tls_of(options).certificates.emplace_back();
-        }
-        tls_of(options).certificates.front().ocsp_file = file;
-    }, "FILE", "An OCSP response, DER, that is stapled to the first certificate")->needs(tls);
-    add("--tls-key-log", [options](const std::string& file) { tls_of(options).key_log_file = file; }, "FILE",
-        "Append the secrets of all connections, for Wireshark: whoever has the\nfile can read everything");
-    command.add_option("--hsts", options->hsts_s, "Tell browsers to come back by https only, for so many seconds")->type_name("S");
-    command.add_option("--redirect-port", options->redirect_port, "Send who comes to this port, without TLS, to the other one")
-        ->type_name("PORT");
-}
-
-Result<void> complete_tls_options(Options* options) {
-    if (options->tls_self_signed) {
-        auto made = make_self_signed_certificate(own_names());
-        if (!made.ok()) {
-            return made.error();
-        }
-        tls_of(options).certificates = {made.value()};
-    }
-    if (!options->listen.tls.has_value()) {
-        if (options->hsts_s != 0 || options->redirect_port != 0) {
-            return Error{"--hsts and --redirect-port lead to TLS, and there is none; give --tls CHAIN KEY or --tls-self-signed"};
-        }
-        return {};
-    }
-    if (options->listen.tls->certificates.empty()) {
-        return Error{"options of TLS were given without a certificate; add --tls CHAIN KEY or --tls-self-signed"};
-    }
-    if (!options->tls_password_file.empty()) {
-        const auto password = first_line_of(options->tls_password_file);
-        if (!password.ok()) {
-            return password.error();
-        }
-        for (TlsCertificate& certificate : options->listen.tls->certificates) {
-            certificate.password = password.value();
-        }
-    }
-    return {};
-}
 
 }  // namespace penstock::program
