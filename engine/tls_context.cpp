@@ -3,6 +3,8 @@
 #include <wolfssl/options.h>
 // Behind the options, which say what the library was built with.
 #include <wolfssl/ssl.h>
+#include <wolfssl/wolfcrypt/asn_public.h>
+#include <wolfssl/wolfcrypt/ecc.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +14,7 @@
 #include <ctime>
 #include <fstream>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "penstock/engine/config.h"
@@ -40,7 +43,7 @@ void free_response(void*, unsigned char*) {}
 int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log);
 #endif
 std::optional<Error> check_dates(const std::string& path, const TlsCertificateFacts& facts);
-std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files);
+std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, std::span<const std::uint8_t> certificate, TlsKeyKind kind);
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca);
 bool takes(const ClientHello& hello, TlsKeyKind kind);
 
@@ -128,7 +131,7 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
         result != WOLFSSL_SUCCESS) {
         return in_file(files.chain_file, "wolfSSL does not take this chain of certificates (" + std::to_string(result) + ")");
     }
-    if (auto wrong = use_key(context, files)) {
+    if (auto wrong = use_key(context, files, ders.value().front(), certificates_.back().facts.kind)) {
         return wrong;
     }
     if (auto wrong = configure(context, options_, client_ca_)) {
@@ -367,7 +370,27 @@ int give_password(char* room, int size, int, void* password) {
     return static_cast<int>(count);
 }
 
-std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files) {
+// Whether the certificate has the public half of this key on an elliptic curve. The distribution's wolfSSL takes any key of the same
+// curve for that of a certificate.
+bool is_pair(std::span<const std::uint8_t> certificate, const std::string& pem, const std::string& password) {
+    std::vector<std::uint8_t> der(pem.size());
+    const int size = wc_KeyPemToDer(reinterpret_cast<const unsigned char*>(pem.data()), static_cast<int>(pem.size()), der.data(),
+                                    static_cast<int>(der.size()), password.c_str());
+    ecc_key key;
+    if (size <= 0 || wc_ecc_init(&key) != 0) {
+        return false;
+    }
+    std::array<std::uint8_t, 2 * 66 + 1> point{};
+    auto point_size = static_cast<word32>(point.size());
+    word32 index = 0;
+    const bool has_point = wc_EccPrivateKeyDecode(der.data(), &index, &key, static_cast<word32>(size)) == 0 &&
+                           wc_ecc_make_pub(&key, nullptr) == 0 && wc_ecc_export_x963(&key, point.data(), &point_size) == 0;
+    wc_ecc_free(&key);
+    const auto end = point.begin() + static_cast<std::ptrdiff_t>(point_size);
+    return has_point && std::search(certificate.begin(), certificate.end(), point.begin(), end) != certificate.end();
+}
+
+std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, std::span<const std::uint8_t> certificate, TlsKeyKind kind) {
     const auto key = files.key_pem.empty() ? read_whole(files.key_file) : Result<std::string>(files.key_pem);
     if (!key.ok()) {
         return key.error();
@@ -390,7 +413,8 @@ std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files) 
         return in_file(files.key_file, is_encrypted ? "the key cannot be decrypted; the password is wrong, or the file is damaged"
                                                     : "it holds a private key that wolfSSL cannot read (" + std::to_string(result) + ")");
     }
-    if (wolfSSL_CTX_check_private_key(context) != WOLFSSL_SUCCESS) {
+    const bool is_on_curve = kind != TlsKeyKind::rsa && kind != TlsKeyKind::ed25519;
+    if (wolfSSL_CTX_check_private_key(context) != WOLFSSL_SUCCESS || (is_on_curve && !is_pair(certificate, pem, files.password))) {
         return in_file(files.key_file, "the key is not that of the certificate in " + files.chain_file +
                                            (is_encrypted ? ", or the password is wrong" : ""));
     }

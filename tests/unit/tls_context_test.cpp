@@ -40,6 +40,7 @@ std::string error_of(const TlsOptions& options) {
 bool says(const TlsOptions& options, std::string_view what) {
     const std::string message = error_of(options);
     INFO(message);
+    INFO(std::string(what));
     const bool found = message.find(what) != std::string::npos;
     CHECK(found);
     return found;
