@@ -3,19 +3,27 @@
 // when they meet. It does not ask what is answered, since with such limits any request may be refused or cut short: it
 // asks that connections end by their deadlines, that answers come in the order of their requests, and that nothing is
 // left. A red run names its seed, and PENSTOCK_SEED=seed begins with that one.
+#include <wolfssl/options.h>
+// Behind the options.
+#include <wolfssl/error-ssl.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <random>
 
-#include "stream_fixture.h"
 #include "penstock/protocols/http/static_files.h"
+#include "stream_fixture.h"
 #include "support/seed.h"
+#include "tls_fixture.h"
 
 namespace penstock::test {
 namespace {
 
 // Little more than a second, also without optimisation.
 constexpr std::uint64_t kSeeds = 200;
+constexpr std::uint64_t kTlsSeeds = 60;  // each client costs a handshake
 // More than the largest connection_limit and refusal_limit drawn, together: 25 and 4.
 constexpr std::size_t kClientLimit = 30;
 // Bodies are drawn below it, so that none is refused for its size; two of them may be more than the body memory holds.
@@ -28,19 +36,35 @@ struct Client {
     // It has a receive window of its own, and then reads only now and then; else it takes everything at once.
     bool windowed = false;
     std::string received{};
+    // With TLS: what is on its way to the wire besides.
+    std::shared_ptr<TlsClient> tls{};
+    std::string wire{};
+
+    void take_in(const std::string& bytes) {
+        if (tls == nullptr) {
+            received += bytes;
+            return;
+        }
+        tls->give(bytes);
+        received += tls->take_received();
+        // Whatever ends a connection, no byte of another one is ever on it.
+        CHECK(tls->error() != VERIFY_MAC_ERROR);
+        CHECK(tls->error() != DECRYPT_ERROR);
+    }
 };
 
 // One world under one seed, with a server and its clients. Answers carry the number of their request as "<7>".
 // Every draw is a statement of its own or the only one in it, so that no compiler can change their order.
 class Storm {
 public:
-    explicit Storm(std::uint64_t seed);
+    explicit Storm(std::uint64_t seed, std::optional<TlsOptions> tls = {});
     Storm(const Storm&) = delete;
     Storm& operator=(const Storm&) = delete;
 
     void rage();
     void calm_down();
-    void check_order();
+    // How many answers came.
+    std::size_t check_order();
     void check_nothing_left();
     // While its clients are still there.
     void stop() { server_.destroy(); }
@@ -56,7 +80,9 @@ private:
     [[nodiscard]] std::string post_with_length(const std::string& number);
     [[nodiscard]] std::string post_in_chunks(const std::string& number);
     void send_some(Client& client);
+    void send_records(Client& client);
 
+    const bool has_tls_;
     std::mt19937 random_;
     sim::World world_;
     ReactorUnderTest server_;
@@ -65,25 +91,45 @@ private:
 
 Router storm_router(sim::World& world);
 
+// How many answers came of it.
+std::size_t weather(Storm& storm) {
+    storm.rage();
+    storm.calm_down();
+    storm.check_nothing_left();
+    const std::size_t answers = storm.check_order();
+    storm.stop();
+    return answers;
+}
+
 }  // namespace
 
 TEST_CASE("whatever the weather, every connection ends, answers come in order and nothing is left") {
+    std::size_t answers = 0;
     for (std::uint64_t i = 0; i < kSeeds; ++i) {
         const std::uint64_t seed = test_seed() + i;
         CAPTURE(seed);
         Storm storm(seed);
-        storm.rage();
-        storm.calm_down();
-        storm.check_nothing_left();
-        storm.check_order();
-        storm.stop();
+        answers += weather(storm);
     }
+    CHECK(answers > kSeeds);
+}
+
+TEST_CASE("whatever the weather over TLS, likewise, and no session gets what is another's") {
+    std::size_t answers = 0;
+    for (std::uint64_t i = 0; i < kTlsSeeds; ++i) {
+        const std::uint64_t seed = test_seed() + i;
+        CAPTURE(seed);
+        Storm storm(seed, tls_options());
+        answers += weather(storm);
+    }
+    CHECK(answers > kTlsSeeds);
+    MESSAGE(answers << " answers");
 }
 
 namespace {
 
-Storm::Storm(std::uint64_t seed)
-    : random_(static_cast<std::uint32_t>(seed)), server_(world_, storm_router(world_), config()) {
+Storm::Storm(std::uint64_t seed, std::optional<TlsOptions> tls)
+    : has_tls_(tls.has_value()), random_(static_cast<std::uint32_t>(seed)), server_(world_, storm_router(world_), config(), std::move(tls)) {
     REQUIRE(server_.start());
     server_.settle();
     // Half of the worlds have limits only, so that what they do is not hidden by what faults do.
@@ -182,6 +228,10 @@ void Storm::rage() {
     for (std::uint32_t step = 0; step < steps; ++step) {
         if (clients_.size() < kClientLimit && draw(3) == 0) {
             clients_.push_back(Client{world_.connect(kPort)});
+            if (has_tls_) {
+                clients_.back().tls = std::make_shared<TlsClient>(TlsClientOptions{.only_tls12 = draw(3) == 0});
+                clients_.back().tls->shake_hands();
+            }
         }
         if (clients_.empty()) {
             continue;
@@ -218,7 +268,7 @@ void Storm::act(Client& client) {
             break;
         case 5:
             if (client.windowed) {
-                client.received += client.peer.read(draw(100'000));
+                client.take_in(client.peer.read(draw(100'000)));
             }
             break;
         case 6:
@@ -243,7 +293,7 @@ void Storm::act(Client& client) {
             break;
         case 11:
             if (draw(10) == 0) {
-                client.unsent += "garbage\r\n\r\n";
+                (has_tls_ && draw(2) == 0 ? client.wire : client.unsent) += "garbage\r\n\r\n";
             }
             break;
         default: break;  // nobody does anything, but bytes and turns go on
@@ -287,6 +337,10 @@ std::string Storm::post_in_chunks(const std::string& number) {
 
 // Heads are cut anywhere by the small pieces; the large ones hold several requests, or more than a block.
 void Storm::send_some(Client& client) {
+    if (has_tls_) {
+        send_records(client);
+        return;
+    }
     if (client.unsent.empty() || draw(2) == 0) {
         return;
     }
@@ -294,6 +348,24 @@ void Storm::send_some(Client& client) {
     const std::size_t count = 1 + draw(most);
     client.peer.send(std::string_view(client.unsent).substr(0, count));
     client.unsent.erase(0, count);
+}
+
+// Records of any size, cut anywhere.
+void Storm::send_records(Client& client) {
+    if (!client.windowed) {
+        client.take_in(client.peer.take_received());
+    }
+    if (client.tls->established() && !client.unsent.empty() && draw(2) == 0) {
+        const std::size_t count = 1 + draw(draw(2) == 1 ? 200 : 16'000);
+        client.tls->write(std::string_view(client.unsent).substr(0, count));
+        client.unsent.erase(0, count);
+    }
+    client.wire += client.tls->take_outgoing();
+    if (!client.wire.empty() && draw(3) != 0) {
+        const std::size_t count = 1 + draw(draw(2) == 1 ? 200 : 40'000);
+        client.peer.send(std::string_view(client.wire).substr(0, count));
+        client.wire.erase(0, count);
+    }
 }
 
 // No client does anything any more, and windowed ones take nothing: only deadlines can end what is left. 300 s are five
@@ -314,16 +386,22 @@ void Storm::check_nothing_left() {
 }
 
 // Numbers may be missing, where a request was refused or a file was asked for, but none comes late or twice.
-void Storm::check_order() {
+std::size_t Storm::check_order() {
+    std::size_t answers = 0;
     for (Client& client : clients_) {
-        const std::string received = client.windowed ? client.received : client.peer.received();
+        if (!client.windowed) {
+            client.take_in(client.peer.take_received());
+        }
+        const std::string& received = client.received;
         int least = 0;
         for (std::size_t at = received.find('<'); at != std::string::npos; at = received.find('<', at + 1)) {
             const int number = std::atoi(received.c_str() + at + 1);
             CHECK(number >= least);
             least = number + 1;
+            ++answers;
         }
     }
+    return answers;
 }
 
 }  // namespace
