@@ -46,6 +46,7 @@ void Connection::handle_error_event() {
         return;
     }
     reactor().count().peer_resets.add();
+    note_broken_handshake();
     close();
 }
 
@@ -152,7 +153,7 @@ void Connection::give_wanted_room() {
 // What an earlier flush had to leave.
 void Connection::flush_leftover() {
     const std::uint64_t taken_bytes = send_some();
-    if (state_ == ConnectionState::open && taken_bytes > 0) {
+    if (state_ == ConnectionState::open && taken_bytes > 0 && !in_handshake()) {
         protocol_->on_drained(*this);
     }
 }
@@ -316,9 +317,7 @@ void Connection::handle_deadline() {
     if (state_ == ConnectionState::open && waits_for_disk()) {
         set_deadline_in(reactor().config().idle_timeout_ms);  // not the peer keeps us waiting, but we the peer
     } else if (state_ == ConnectionState::open && in_handshake()) {
-        reactor().count().timeouts.add();
-        reactor().count().tls_failures.add();
-        close();
+        expire_handshake();
     } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();

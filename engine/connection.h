@@ -207,6 +207,8 @@ private:
     [[nodiscard]] bool read_plain_text();
     void answer_plain_text();
     void fail_tls();
+    void expire_handshake();
+    void note_broken_handshake();
     std::uint64_t send_tls();
     std::uint64_t send_records();
     std::uint64_t send_unsent_records();

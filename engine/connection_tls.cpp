@@ -207,6 +207,18 @@ void Connection::fail_tls() {
     flush();
 }
 
+void Connection::expire_handshake() {
+    reactor().count().timeouts.add();
+    note_broken_handshake();
+    close();
+}
+
+void Connection::note_broken_handshake() {
+    if (in_handshake()) {
+        reactor().count().tls_failures.add();
+    }
+}
+
 // False when the protocol has nothing new to look at.
 bool Connection::read_plain_text() {
     TlsSession& tls = *tls_;

@@ -296,6 +296,9 @@ void Reactor::register_with_poller(Connection& connection) {
 
 // Those that were ready when it began; what becomes ready meanwhile has its turn in the next one.
 void Reactor::run_ready() {
+    if (tls_work_ != nullptr) {
+        tls_work_->begin_second_share();
+    }
     for (std::uint32_t left = ready_.size(); left > 0; --left) {
         Connection* const connection = ready_.pop_front();
         if (connection == nullptr) {

@@ -319,7 +319,8 @@ bool TlsSession::add(std::span<const std::byte> bytes) {
     return moved && unsent_.try_append_copy(reactor_.blocks(), as_text(bytes));
 }
 
-const TlsInfo* TlsSession::info() { return past_handshake() && names_ != nullptr ? &names_->info : nullptr; }
+// It names a version from the end of the handshake on, also when it fails after that.
+const TlsInfo* TlsSession::info() { return names_ != nullptr && !names_->info.version.empty() ? &names_->info : nullptr; }
 
 bool TlsWork::try_add(std::span<const std::byte> bytes) {
     if (bytes.size() > kCapacity - records_size_) {

@@ -50,7 +50,9 @@ public:
     [[nodiscard]] std::uint32_t handshakes() const { return count_; }
 
     // A step is what costs: keys are agreed on, or something is signed.
-    void begin_turn() { steps_left_ = kHandshakeStepsPerTurn; }
+    // Half of them are kept for those who wait from before: whoever comes with news is first in every turn, and could take all.
+    void begin_turn() { steps_left_ = kHandshakeStepsPerTurn / 2; }
+    void begin_second_share() { steps_left_ += kHandshakeStepsPerTurn - kHandshakeStepsPerTurn / 2; }
     [[nodiscard]] bool may_step() const { return steps_left_ > 0; }
     void note_step() { --steps_left_; }
 

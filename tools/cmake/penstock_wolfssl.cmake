@@ -57,10 +57,10 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQU
     endforeach()
     list(APPEND wolfssl_names sp_x86_64 aes_asm.S aes_gcm_asm.S chacha_asm.S fe_x25519_asm.S poly1305_asm.S sha256_asm.S
         sha512_asm.S sp_x86_64_asm.S)
-    # What the processor lacks is found when the program runs, and done without (wolfcrypt/src/cpuid.c). These only let the
-    # compiler write it down.
+    # What the processor lacks is found when the program runs, and done without (wolfcrypt/src/cpuid.c). Intrinsics have to be
+    # let through for the one file that has them.
     set(WOLFSSL_ASSEMBLER_SETTING WOLFSSL_X86_64_BUILD)
-    set(wolfssl_flags -maes -mpclmul -msse4)
+    set_source_files_properties("${wolfssl_sources}/wolfcrypt/src/aes.c" PROPERTIES COMPILE_OPTIONS "-maes;-mpclmul;-msse4")
     set(processor_code "AES-NI and AVX2 where the processor has them")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     foreach(setting WOLFSSL_AARCH64_BUILD WOLFSSL_ARMASM WOLFSSL_SP_ARM64 WOLFSSL_SP_ARM64_ASM WOLFSSL_SP_ASM)
