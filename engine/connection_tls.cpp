@@ -145,7 +145,7 @@ bool Connection::shake_hands() {
         case TlsStep::done: break;
     }
     set_deadline_in(reactor().first_deadline_ms());
-    return read_plain_text() && !input_.empty();
+    return read_plain_text();
 }
 
 // False while it is incomplete, and when it is none.

@@ -256,7 +256,7 @@ void Reactor::adopt(int fd, const PeerAddress& peer, Protocol& protocol, std::st
     connection->change_state(ConnectionState::open);
     if (refusal.empty()) {
         counters_.active.add();
-        connection->set_deadline_in(tls != nullptr ? config_.tls_handshake_timeout_ms : first_deadline_ms());
+        connection->set_deadline_in(tls != nullptr && !draining_ ? config_.tls_handshake_timeout_ms : first_deadline_ms());
         if (tls == nullptr || connection->start_tls(*tls)) {
             connection->read_some();
         } else {

@@ -326,4 +326,29 @@ TEST_CASE("HSTS is said over TLS, by a refusal as well, and replaces what a hand
     check_clean(engine, peer);
 }
 
+TEST_CASE("a client that says goodbye with the end of its handshake is let go at once") {
+    for (const bool only_tls12 : {false, true}) {
+        TlsEngine engine(tls_router());
+        TlsPeer peer(engine.world.connect(kPort), {.only_tls12 = only_tls12});
+        engine.shake_hands(peer);
+        REQUIRE(peer.tls().established());
+        TlsPeer other(engine.world.connect(kPort), {.only_tls12 = only_tls12});
+        other.tls().shake_hands();
+        other.flush();
+        engine.server.settle();
+        other.take_in();
+        other.tls().say_goodbye();
+        other.flush();
+        peer.tls().say_goodbye();
+        peer.flush();
+        engine.server.settle();
+        CHECK(peer.wire().finished_by_server());
+        if (!only_tls12) {
+            CHECK(other.wire().finished_by_server());
+        }
+        other.wire().close();
+        check_clean(engine, peer);
+    }
+}
+
 }  // namespace penstock::test
