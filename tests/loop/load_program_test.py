@@ -379,7 +379,9 @@ class Misbehaviour(WithLoad):
             if next(count) == 0:
                 receive_request(client)
                 client.sendall(HELLO)
-                client.close()
+                client.shutdown(socket.SHUT_WR)
+                while client.recv(65_536):
+                    pass  # until it has noticed, and ended its own side
                 first_is_gone.set()
                 return
             first_is_gone.wait(LIMIT_S)
