@@ -197,7 +197,7 @@ private:
     // With TLS, in connection_tls.cpp.
     [[nodiscard]] bool start_tls(const TlsAcceptor& acceptor);
     void finish_tls();
-    void end_tls();
+    void end_tls(bool was_busy);
     [[nodiscard]] bool in_handshake() const;
     [[nodiscard]] bool has_unsent_records() const;
     [[nodiscard]] bool read_tls();

@@ -34,12 +34,13 @@ bool Connection::start_tls(const TlsAcceptor& acceptor) {
     return tls_ != nullptr;
 }
 
-void Connection::end_tls() {
+void Connection::end_tls(bool was_busy) {
     if (tls_ == nullptr) {
         return;
     }
-    // Closed by us without a word: the peer should know that nothing was cut off, if that costs no waiting.
-    const bool is_clean = (edges_ & (kWritable | kResetAtEnd)) == kWritable && output_.empty() && tls_->unsent().empty();
+    // Closed by us between two requests: the peer should know that nothing was cut off, if that costs no waiting. Of what ends in
+    // the middle of one it must not look like that.
+    const bool is_clean = !was_busy && (edges_ & (kWritable | kResetAtEnd)) == kWritable && output_.empty() && tls_->unsent().empty();
     if (tls_->state() == TlsState::open && is_clean) {
         tls_->say_goodbye();
         const std::span<const std::byte> records = reactor().tls().records();

@@ -40,6 +40,7 @@ TlsSession::~TlsSession() = default;
 bool TlsSession::begin(const ClientHello&) { never(); }
 TlsStep TlsSession::shake_hands() { never(); }
 TlsStep TlsSession::read(std::span<std::byte>, std::size_t*) { never(); }
+void TlsSession::fail() { never(); }
 bool TlsSession::has_pending() const { never(); }
 std::size_t TlsSession::wanted_bytes(std::size_t) const { never(); }
 bool TlsSession::encrypt(std::span<const std::byte>) { never(); }

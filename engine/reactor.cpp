@@ -338,8 +338,9 @@ void Reactor::take_apart_closed() {
 }
 
 void Reactor::take_apart(Connection& connection) {
+    const bool was_busy = connection.session_ != nullptr;
     connection.protocol_->on_close(connection);
-    connection.end_tls();
+    connection.end_tls(was_busy);
     deadlines_.cancel(connection.timer_);
     connection.output_.clear(blocks_);
     if (connection.input_.has_block()) {

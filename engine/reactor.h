@@ -151,7 +151,8 @@ public:
     // its output for longest, of those for whom that is `least_stuck_ms` or more; the one whose request has been
     // arriving for longest, of all listeners. False when there is none.
     bool end_stuck_output(std::uint32_t least_stuck_ms, const Connection* except);
-    bool end_oldest_arrival();
+    // `keeps_block`: a TLS hello will do as well, which keeps an input block and nothing else.
+    bool end_oldest_arrival(bool keeps_block = false);
     // Numbers requests in the order in which they began to arrive, on whatever listener.
     [[nodiscard]] std::uint64_t number_arrival() { return next_arrival_++; }
     // Sees to it, as far as that helps, that output of `connection` finds so many blocks.

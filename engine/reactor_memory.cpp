@@ -13,7 +13,7 @@ namespace penstock {
 // longest, then a peer that may just be slow.
 void Reactor::relieve_starved() {
     const auto has_block = [this] { return blocks_.leased() + config_.io_block_reserve < config_.io_block_limit; };
-    if (!has_block() && !end_stuck_output(kStuckOutputMs, nullptr) && !end_oldest_arrival()) {
+    if (!has_block() && !end_stuck_output(kStuckOutputMs, nullptr) && !end_oldest_arrival(true)) {
         end_stuck_output(0, nullptr);
     }
     std::uint32_t room = has_block() ? config_.io_block_limit - config_.io_block_reserve - blocks_.leased() : 0;
@@ -49,7 +49,7 @@ bool Reactor::end_stuck_output(std::uint32_t least_stuck_ms, const Connection* e
     return true;
 }
 
-bool Reactor::end_oldest_arrival() {
+bool Reactor::end_oldest_arrival(bool keeps_block) {
     Protocol* holder = nullptr;
     std::uint64_t oldest = Protocol::kNoArrival;
     for (const auto& protocol : protocols_) {
@@ -58,7 +58,7 @@ bool Reactor::end_oldest_arrival() {
             oldest = protocol->oldest_arrival();
         }
     }
-    if (TlsSession* const hello = tls_work_ != nullptr ? tls_work_->oldest_hello() : nullptr; hello != nullptr && hello->arrival() < oldest) {
+    if (TlsSession* const hello = keeps_block && tls_work_ != nullptr ? tls_work_->oldest_hello() : nullptr; hello != nullptr && hello->arrival() < oldest) {
         counters_.evicted.add();
         end_handshake(*hello);
         return true;

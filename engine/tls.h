@@ -22,9 +22,6 @@ struct TlsCertificate {
     std::string key_pem{};
     // Of the key, where it is encrypted.
     std::string password{};
-    // DER: the authority's OCSP response about it, which is stapled as long as it is good (RFC 6066 §8). The authority's certificate
-    // must be the second one of the chain. Empty: none is, as nowhere where clients are asked for certificates.
-    std::string ocsp_file{};
 };
 
 enum class TlsVersion : std::uint8_t { tls12, tls13 };
@@ -47,7 +44,8 @@ struct TlsOptions {
     // PEM: the authorities whose clients' certificates are valid. Required where any are asked for.
     std::string client_ca_file{};
     // Sessions can be resumed for so long, without a state on the server (RFC 8446 §4.6.1, RFC 5077); the keys for it change
-    // twice in that time and are shared by all reactors. 0: none are. Not where clients show certificates: those would not be
+    // twice in that time and are shared by all reactors, and each opens tickets for one and a half times as long. A week at most
+    // (RFC 8446 §4.6.1). 0: none are. Not where clients show certificates: those would not be
     // looked at again.
     std::uint32_t ticket_lifetime_s = 12 * 60 * 60;
     // The secrets of all connections by TLS 1.3 are appended there, for Wireshark: whoever has the file can read everything. Only
@@ -59,7 +57,7 @@ struct TlsOptions {
 struct TlsInfo {
     std::string_view version;      // "TLSv1.3"
     std::string_view suite;        // "TLS13-AES128-GCM-SHA256", wolfSSL's name
-    std::string_view server_name;  // that the client wanted; empty when it wanted none
+    std::string_view server_name;  // that the client wanted, in its own words, 255 bytes at most; empty when it wanted none
     // The subject of the client's certificate, which was found valid, "/C=NZ/O=Example/CN=alice"; empty when it has shown none.
     std::string_view client_subject;
     bool resumed = false;

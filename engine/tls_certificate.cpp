@@ -48,7 +48,6 @@ Result<TlsCertificateFacts> read_certificate(std::span<const std::uint8_t> der) 
     }
     facts.names = names_of(certificate);
     facts.subject = certificate.subject;
-    facts.serial.assign(certificate.serial, certificate.serial + certificate.serialSz);
     facts.not_before = date_of({certificate.beforeDate, static_cast<std::size_t>(certificate.beforeDateLen)});
     facts.not_after = date_of({certificate.afterDate, static_cast<std::size_t>(certificate.afterDateLen)});
     if (wc_Sha256Hash(der.data(), static_cast<word32>(der.size()), facts.fingerprint.data()) != 0) {

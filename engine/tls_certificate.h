@@ -21,7 +21,6 @@ enum class TlsKeyKind : std::uint8_t { rsa, ecdsa_p256, ecdsa_p384, ecdsa_p521, 
 struct TlsCertificateFacts {
     std::vector<std::string> names;  // DNS names in lower case, "*.example.org" among them; without any, the common name
     std::string subject;             // "/C=NZ/O=Example/CN=alice"
-    std::vector<std::uint8_t> serial;  // as its authority names it
     std::string not_before;          // "20261201030427", UTC
     std::string not_after;
     TlsKeyKind kind = TlsKeyKind::rsa;

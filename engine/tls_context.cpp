@@ -25,6 +25,7 @@ namespace penstock {
 namespace {
 
 constexpr std::size_t kFileLimitBytes = 1 << 20;
+constexpr std::uint32_t kTicketLifetimeLimitS = 7 * 24 * 60 * 60;  // RFC 8446 §4.6.1
 // RFC 1035 §3.1, and so of any server_name.
 constexpr std::size_t kNameLimitBytes = 255;
 // Ephemeral keys and authenticated encryption, nothing else (RFC 9325 §4.2); the server chooses, in this order.
@@ -37,8 +38,6 @@ bool start_library();
 Result<std::string> read_whole(const std::string& path);
 std::optional<Error> check_suites(const std::string& suites);
 Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path);
-int give_response(void* response, const char* url, int url_size, unsigned char* request, int request_size, unsigned char** given);
-void free_response(void*, unsigned char*) {}
 #ifdef HAVE_SECRET_CALLBACK
 int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log);
 #endif
@@ -73,6 +72,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& opt
     if (options.certificates.size() > kTlsCertificateLimit) {
         return Error{"a listener with TLS has " + std::to_string(options.certificates.size()) + " certificates; at most " +
                      std::to_string(kTlsCertificateLimit) + " are possible"};
+    }
+    if (options.ticket_lifetime_s > kTicketLifetimeLimitS) {
+        return Error{"ticket_lifetime_s is " + std::to_string(options.ticket_lifetime_s) + "; set it to " +
+                     std::to_string(kTicketLifetimeLimitS) + " or less, which is a week: clients refuse more"};
     }
     if (auto wrong = check_suites(options.suites)) {
         return *std::move(wrong);
@@ -125,7 +128,7 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
     if (context == nullptr) {
         return Error{"no memory for the certificate of " + files.chain_file};
     }
-    certificates_.push_back({context, std::move(facts.value()), nullptr});
+    certificates_.push_back({context, std::move(facts.value())});
     const auto* const bytes = reinterpret_cast<const unsigned char*>(chain.value().data());
     if (const int result = wolfSSL_CTX_use_certificate_chain_buffer(context, bytes, static_cast<long>(chain.value().size()));
         result != WOLFSSL_SUCCESS) {
@@ -137,53 +140,17 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
     if (auto wrong = configure(context, options_, client_ca_)) {
         return wrong;
     }
-    if (!files.ocsp_file.empty()) {
-        if (auto wrong = staple(files.ocsp_file, ders.value())) {
-            return wrong;
-        }
-    }
     install_tls_callbacks(context);
     if (tickets_ != nullptr) {
         wolfSSL_CTX_set_TicketHint(context, static_cast<int>(tickets_->lifetime_s()));
+#ifndef NO_SESSION_CACHE
+        wolfSSL_CTX_set_timeout(context, tickets_->lifetime_s());  // else TLS 1.3 takes none that is older than 500 s
+#endif
     } else {
         wolfSSL_CTX_NoTicketTLSv12(context);
         wolfSSL_CTX_no_ticket_TLSv13(context);
     }
     return std::nullopt;
-}
-
-// wolfSSL looks at the response whenever it sends it, by the authority that is the next one in the chain, and leaves it out when it
-// is not good any more.
-std::optional<Error> TlsContext::staple(const std::string& file, const std::vector<std::vector<std::uint8_t>>& chain) {
-    auto response = read_whole(file);
-    if (!response.ok()) {
-        return response.error();
-    }
-    if (options_.client_certificate != ClientCertificate::none) {
-        return in_file(file, "wolfSSL would take the authority of this response for one of clients; leave it out where clients are asked "
-                             "for certificates");
-    }
-    if (chain.size() < 2) {
-        return in_file(file, "the response cannot be checked, since the chain of its certificate does not have the authority's; add it there");
-    }
-    Certificate& certificate = certificates_.back();
-    const std::string& bytes = response.value();
-    const std::vector<std::uint8_t>& serial = certificate.facts.serial;
-    if (std::search(bytes.begin(), bytes.end(), serial.begin(), serial.end(),
-                    [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; }) == bytes.end()) {
-        return in_file(file, "it is no OCSP response in DER about the certificate that it is given for");
-    }
-    certificate.ocsp_response = std::make_unique<const std::string>(std::move(response.value()));
-    auto* const kept = const_cast<std::string*>(certificate.ocsp_response.get());  // through C, and back as it was
-    WOLFSSL_CTX* const context = certificate.context;
-    WOLFSSL_CERT_MANAGER* const manager = wolfSSL_CTX_GetCertManager(context);
-    const bool is_set = wolfSSL_CTX_load_verify_buffer(context, chain[1].data(), static_cast<long>(chain[1].size()),
-                                                       WOLFSSL_FILETYPE_ASN1) == WOLFSSL_SUCCESS &&
-                        wolfSSL_CTX_EnableOCSPStapling(context) == WOLFSSL_SUCCESS &&
-                        wolfSSL_CertManagerSetOCSPOverrideURL(manager, "file") == WOLFSSL_SUCCESS &&
-                        wolfSSL_CTX_EnableOCSP(context, WOLFSSL_OCSP_URL_OVERRIDE) == WOLFSSL_SUCCESS &&
-                        wolfSSL_CTX_SetOCSP_Cb(context, &give_response, &free_response, kept) == WOLFSSL_SUCCESS;
-    return is_set ? std::optional<Error>() : in_file(file, "wolfSSL does not take the authority of this response");
 }
 
 void TlsContext::index_names() {
@@ -326,12 +293,6 @@ Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path) {
     return Error{path + ": this wolfSSL tells no secrets, so there can be no key log; build with PENSTOCK_WOLFSSL=bundled"};
 }
 #endif
-
-int give_response(void* response, const char*, int, unsigned char*, int, unsigned char** given) {
-    auto& bytes = *static_cast<std::string*>(response);
-    *given = reinterpret_cast<unsigned char*>(bytes.data());
-    return static_cast<int>(bytes.size());
-}
 
 std::string now_as_date() {
     const std::time_t now = std::time(nullptr);

@@ -32,7 +32,6 @@ public:
     struct Certificate {
         WOLFSSL_CTX* context = nullptr;  // owned by the TlsContext
         TlsCertificateFacts facts;       // tickets are bound to its fingerprint
-        std::unique_ptr<const std::string> ocsp_response;  // DER; nullptr: none is stapled
     };
 
     // Reads and checks all of it. `protocols`: for ALPN (RFC 7301), the best first, commas between, or empty. `tickets`: keys that
@@ -58,7 +57,6 @@ private:
 
     TlsContext(const TlsOptions& options, std::string_view protocols, std::shared_ptr<TlsTickets> tickets);
     [[nodiscard]] std::optional<Error> add(const TlsCertificate& files);
-    [[nodiscard]] std::optional<Error> staple(const std::string& file, const std::vector<std::vector<std::uint8_t>>& chain);
     void index_names();
     [[nodiscard]] const Candidates* find(std::string_view name) const;
 

@@ -29,6 +29,7 @@ struct TicketKeys {
 
 namespace {
 
+constexpr std::size_t kServerNameLimitBytes = 255;  // RFC 1035 §3.1
 constexpr std::uint8_t kHandshakeFailure = 40;  // RFC 8446 §6
 constexpr std::uint8_t kProtocolVersion = 70;
 constexpr std::byte kHandshakeRecord{22};                                                     // RFC 8446 §5.1
@@ -146,7 +147,8 @@ bool TlsSession::begin(const ClientHello& hello) {
     try {
         certificate_ = context_->choose(hello);
         names_ = std::make_unique<Names>();
-        names_->server_name = hello.server_name;
+        // A client may put anything there; what no name can be is not kept.
+        names_->server_name = hello.server_name.size() <= kServerNameLimitBytes ? hello.server_name : std::string_view();
         ssl_ = wolfSSL_new(certificate_->context);
         if (ssl_ == nullptr) {
             return false;
@@ -231,6 +233,11 @@ TlsStep TlsSession::read(std::span<std::byte> room, std::size_t* count) {
         }
     }
     return TlsStep::done;
+}
+
+void TlsSession::fail() {
+    state_ = TlsState::failed;
+    reactor_.tls().remove(*this);  // it only lingers from now on
 }
 
 bool TlsSession::has_pending() const { return ssl_ != nullptr && wolfSSL_pending(ssl_) > 0; }

@@ -84,7 +84,7 @@ public:
     // An alert in plain text to who has not said a hello that could be understood (RFC 8446 §6.2), and the end.
     void refuse(std::uint8_t alert);
     // Nothing more can be said.
-    void fail() { state_ = TlsState::failed; }
+    void fail();
 
     // Records that the socket has not taken.
     [[nodiscard]] OutputQueue& unsent() { return unsent_; }

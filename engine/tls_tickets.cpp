@@ -13,7 +13,7 @@ const TlsTickets::Key* TlsTickets::Reader::newest(std::uint64_t now_ms) {
 const TlsTickets::Key* TlsTickets::Reader::find(const std::uint8_t* name, std::uint64_t now_ms, bool* is_newest) {
     look(now_ms);
     for (const Key& key : keys_) {
-        const bool is_alive = key.is_there && now_ms - key.made_ms < tickets_.half_life_ms_ * kKeys;
+        const bool is_alive = key.is_there && age_of(key, now_ms) < tickets_.half_life_ms_ * kKeys;
         if (is_alive && std::memcmp(key.name.data(), name, kNameBytes) == 0) {
             *is_newest = &key == &keys_[0];
             return &key;

@@ -27,7 +27,7 @@ class TlsOptions(WithDirectory):
             text = run(command, "--help").stdout
             for name in "tls CHAIN KEY,tls-self-signed,tls-password-file,tls-minimum 1.2|1.3,tls-suites,tls-client-ca".split(","):
                 self.assertIn(f"--{name}", text)
-            for name in "client-certificate ticket-lifetime ocsp key-log".split():
+            for name in "client-certificate ticket-lifetime key-log".split():
                 self.assertIn(f"--tls-{name}", text)
             self.assertIn("--hsts SECONDS", text)
             self.assertIn("--redirect-port PORT", text)
@@ -35,7 +35,7 @@ class TlsOptions(WithDirectory):
     def test_nothing_of_it_without_a_certificate(self):
         for option, value in (
             ("--tls-password-file", "f"), ("--tls-minimum", "1.3"), ("--tls-suites", "X"), ("--tls-client-ca", "f"),
-            ("--tls-client-certificate", "required"), ("--tls-ocsp", "f"), ("--tls-ticket-lifetime", 0),
+            ("--tls-client-certificate", "required"), ("--tls-ticket-lifetime", 0),
             ("--tls-key-log", "f"), ("--hsts", 0), ("--redirect-port", 0),
         ):
             self.refused(2, [f"{option} is about TLS", "--tls CHAIN KEY"], option, value)
@@ -48,8 +48,6 @@ class TlsOptions(WithDirectory):
         self.refused(2, ["--tls-password-file", "--tls-self-signed"], "--tls-self-signed", "--tls-password-file", "f")
         self.refused(2, ["name their authorities with --tls-client-ca"], *pair, "--tls-client-certificate", "optional")
         self.refused(2, ["add --tls-client-certificate"], *pair, "--tls-client-ca", "ca")
-        self.refused(2, ["--tls-ocsp is given 2 times and --tls 1"], *pair, "--tls-ocsp", "a", "--tls-ocsp", "b")
-        self.refused(2, ["--tls-ocsp is given 1 times and --tls 0"], "--tls-self-signed", "--tls-ocsp", "a")
         self.refused(2, ["both 8443"], *pair, "--port", 8443, "--redirect-port", 8443)
         self.refused(2, ["unix:/x has none"], *pair, "--address", "unix:/x", "--redirect-port", 80)
 
@@ -101,8 +99,6 @@ class TlsOptions(WithDirectory):
         with Program("serve", self.directory, "--config", path) as program:
             self.assertRegex(program.line, r" at https://127\.0\.0\.1:\d+ and sends there ")
             self.assertIn("SHA-256", program.read_line())
-        path = self.write("server.toml", b'tls = ["a", "b"]\ntls-ocsp = "c"\ntls-ocsp = "d"\n')
-        self.refused(2, ["--tls-ocsp is given 2 times and --tls 1"], "--config", path)
 
     def test_the_demo_tells_of_a_plain_connection(self):
         with serve(self.directory, "--demo") as program:

@@ -89,6 +89,8 @@ TEST_CASE("a hello may come byte by byte and in records of any size") {
         in_records.wire().send(std::string("\x16\x03\x01\x00", 4) + static_cast<char>(part.size()) + part);
         engine.server.settle();
     }
+    in_records.take_in();
+    CHECK(in_records.tls().established());
     CHECK(engine.server.reactor().tls().handshakes() == 2);
     peer.wire().close();
     check_clean(engine, in_records);
@@ -349,6 +351,25 @@ TEST_CASE("a client that says goodbye with the end of its handshake is let go at
         other.wire().close();
         check_clean(engine, peer);
     }
+}
+
+// RFC 8446 §6.1: who only sees the end of the connection cannot tell whether something is missing.
+TEST_CASE("what is cut off in the middle of an answer gets no goodbye") {
+    Router router = tls_router();
+    router.get("/never", [](Request&, Response& response) -> Task<void> {
+        co_await response.write("a beginning");
+        co_await sleep_ms(1'000'000);
+    });
+    TlsEngine engine(router);
+    TlsPeer peer = engine.connect();
+    CHECK(engine.exchange(peer, "GET /never HTTP/1.0\r\nHost: t\r\n\r\n").find("a beginning") != std::string::npos);
+    engine.server.reactor().request_stop(true);
+    for (int turns = 0; turns < 5; ++turns) {
+        engine.server.reactor().run_turn(0);
+    }
+    peer.take_in();
+    CHECK((peer.wire().finished_by_server() || peer.wire().reset_by_server()));
+    CHECK_FALSE(peer.tls().heard_goodbye());
 }
 
 }  // namespace penstock::test

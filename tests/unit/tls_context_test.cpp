@@ -159,6 +159,10 @@ TEST_CASE("suites and client certificates are checked at the start") {
     TlsOptions options = options_of({test.ecdsa});
     options.suites = "TLS13-AES128-GCM-SHA256:NO-SUCH-SUITE";
     says(options, "no cipher suite \"NO-SUCH-SUITE\"");
+    options.suites.clear();
+    options.ticket_lifetime_s = 604'801;
+    says(options, "ticket_lifetime_s is 604801; set it to 604800 or less");
+    options.ticket_lifetime_s = 604'800;
     options.suites = "TLS13-AES128-GCM-SHA256";
     CHECK(error_of(options) == "nothing is wrong");
     options.client_certificate = ClientCertificate::required;

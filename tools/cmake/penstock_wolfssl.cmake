@@ -73,7 +73,7 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
 endif()
 
 set(wolfssl_files "")
-foreach(name ssl internal keys tls tls13 wolfio ocsp)
+foreach(name ssl internal keys tls tls13 wolfio)
     list(APPEND wolfssl_files "${wolfssl_sources}/src/${name}.c")
 endforeach()
 foreach(name IN LISTS wolfssl_names)

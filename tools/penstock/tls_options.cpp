@@ -20,7 +20,7 @@ namespace {
 // Options that mean nothing without a certificate.
 constexpr const char* kOthers[] = {
     "--tls-password-file", "--tls-minimum",         "--tls-suites", "--tls-client-ca", "--tls-client-certificate",
-    "--tls-ocsp",          "--tls-ticket-lifetime", "--tls-key-log", "--hsts",         "--redirect-port"};
+    "--tls-ticket-lifetime", "--tls-key-log",       "--hsts",       "--redirect-port"};
 
 // Longer than any password that a key is encrypted with.
 constexpr std::size_t kPasswordLimitBytes = 1'024;
@@ -59,16 +59,8 @@ void add_tls_options(CLI::App& command, TlsArguments* tls) {
                "Ask clients for one, and refuse those that show none that is valid, or\nthat show none at all");
     add_number(command, "--tls-ticket-lifetime", &tls->options.ticket_lifetime_s, "SECONDS",
                "How long a session can be resumed; 0: never");
-    command
-        .add_option("--tls-ocsp", tls->ocsp_files,
-                    "DER: the authority's OCSP response about a certificate, to be stapled; may\n"
-                    "be given again, the n-th is for the n-th --tls")
-        ->type_name("FILE")
-        ->expected(1)
-        ->allow_extra_args(false)  // what follows is another option's, or DIR
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     add_file_option(command, "--tls-key-log", &tls->options.key_log_file,
-                    "Append the secrets of all connections, for Wireshark: whoever has the file\ncan read everything");
+                    "Append the secrets of TLS 1.3, for Wireshark: whoever has the file\ncan read everything");
     add_optional_number(command, "--hsts", &tls->hsts_s, "SECONDS",
                         "Have browsers come by TLS alone for so long (Strict-Transport-Security)");
     add_optional_number(command, "--redirect-port", &tls->redirect_port, "PORT",
@@ -88,11 +80,6 @@ std::string check_tls_options(const CLI::App& command, const TlsArguments& tls, 
     }
     if (tls.self_signed && !tls.password_file.empty()) {
         return "--tls-password-file is for the key of --tls, and --tls-self-signed makes its own; leave one of them out";
-    }
-    const std::size_t certificates = tls.certificates.size();
-    if (tls.ocsp_files.size() > certificates) {
-        return "--tls-ocsp is given " + std::to_string(tls.ocsp_files.size()) + " times and --tls " +
-               std::to_string(certificates) + "; the n-th is about the n-th certificate";
     }
     if (!tls.client_certificate.empty() && tls.options.client_ca_file.empty()) {
         return "--tls-client-certificate asks for certificates that nobody could judge; name their authorities with "
@@ -124,9 +111,6 @@ Result<TlsOptions> make_tls(const TlsArguments& tls, std::string* fingerprint) {
     }
     for (const auto& [chain, key] : tls.certificates) {
         options.certificates.push_back({.chain_file = chain, .key_file = key, .password = password});
-    }
-    for (std::size_t i = 0; i < tls.ocsp_files.size(); ++i) {
-        options.certificates[i].ocsp_file = tls.ocsp_files[i];  // is there: checked before
     }
     if (tls.self_signed) {
         const Result<TlsCertificate> made = make_self_signed_certificate(own_names());

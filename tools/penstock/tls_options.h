@@ -24,7 +24,6 @@ struct TlsArguments {
     std::string password_file;
     std::string minimum;
     std::string client_certificate;
-    std::vector<std::string> ocsp_files;
     TlsOptions options;  // what is taken as it stands
     std::optional<std::uint32_t> hsts_s;
     std::optional<std::uint16_t> redirect_port;
