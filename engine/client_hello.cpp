@@ -92,7 +92,7 @@ HelloStatus read_client_hello(std::span<const std::byte> input, std::span<std::b
 
 namespace {
 
-// The message without its head. Where it is in one record, as nearly always, it stays where it is.
+// The message without its head.
 HelloStatus find_message(std::span<const std::byte> input, std::span<std::byte> scratch, std::span<const std::uint8_t>* message) {
     std::size_t joined = 0;
     for (std::size_t at = 0; at < input.size();) {

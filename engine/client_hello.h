@@ -2,7 +2,7 @@
 // What a server has to know of a client's first TLS message before it can answer: whom the client wants, and whose signatures it
 // takes. By that the certificate is chosen, so nothing is made for a client that has not said all of it.
 //
-// Reads bytes that nobody has checked. Owns nothing: its views are into the bytes it was given.
+// Reads bytes that nobody has checked. Owns nothing.
 #pragma once
 
 #include <cstddef>
@@ -37,8 +37,8 @@ enum class HelloStatus : std::uint8_t {
     malformed,  // it is TLS, and will be told so by an alert
 };
 
-// Reads the message at the beginning of `input`, which may be spread over records; then it is put together in `scratch`, which
-// must be as large as `input`.
+// Reads the message at the beginning of `input`, which may be spread over records: it is put together in `scratch`, which must be as
+// large as `input`, and into which the views of `hello` point.
 [[nodiscard]] HelloStatus read_client_hello(std::span<const std::byte> input, std::span<std::byte> scratch, ClientHello* hello);
 
 }  // namespace penstock

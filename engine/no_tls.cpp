@@ -1,5 +1,5 @@
-// What stands in for the sources named tls_… in a build without TLS (PENSTOCK_WOLFSSL=off): no listener has it, so only `load` is
-// ever called.
+// What stands in for the sources named tls_… in a build without TLS (PENSTOCK_WOLFSSL=off): no listener has it, so of a session
+// nothing is ever called.
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/tls_context.h"
 #include "penstock/engine/tls_random.h"

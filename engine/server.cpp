@@ -347,7 +347,7 @@ Result<std::shared_ptr<const TlsContext>> Server::State::load_tls(ListenRequest&
     return TlsContext::load(options, request.factory->application_protocols(), resumes ? request.tickets : nullptr);
 }
 
-// All are read before any is given out: either every listener has what the files hold now, or none.
+// All are read before any is given out, so that a file that is wrong changes nothing.
 Result<void> Server::State::reload_tls() {
     const std::lock_guard reload_lock(reload_mutex);
     std::vector<std::shared_ptr<const TlsContext>> loaded(listeners.size());

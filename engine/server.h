@@ -72,8 +72,9 @@ public:
     [[nodiscard]] int run(const std::function<void()>& ready = {});
 
     // Reads the files of every listener's TlsOptions again; whoever connects from then on is shown the new certificates, and open
-    // connections stay as they are. On an error all listeners keep what they have. It reads and checks files, so not on a
-    // reactor's thread. Any thread while the server is started.
+    // connections stay as they are. When a file is wrong all listeners keep what they have; when a reactor cannot be told of
+    // the new ones, because its mailbox is full or it has ended, those before it have them already. It reads and checks files, so not
+    // on a reactor's thread. Any thread while the server is started.
     [[nodiscard]] Result<void> reload_tls();
 
     // The port that the `listener`-th listener is bound to, counted from 0; 0 before `start` and for Unix sockets. Any
