@@ -12,6 +12,9 @@
 
 namespace penstock {
 
+// Of a name (RFC 1035 §3.1): what is longer is none, whatever a client sends.
+inline constexpr std::size_t kServerNameLimitBytes = 255;
+
 // RFC 8446 §4.1.2, RFC 5246 §7.4.1.2.
 struct ClientHello {
     std::string_view server_name;                     // RFC 6066 §3, as it was sent; empty when there is none

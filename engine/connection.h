@@ -212,6 +212,7 @@ private:
     std::uint64_t send_tls();
     std::uint64_t send_records();
     std::uint64_t send_unsent_records();
+    [[nodiscard]] std::size_t note_records_sent(IoResult sent, std::size_t size);
     void keep_records();
     void encrypt_some();
     [[nodiscard]] bool encrypt_file();

@@ -284,20 +284,28 @@ std::uint64_t Connection::send_records() {
     if (can_send()) {
         sent = platform::send(fd_, bytes);
     }
+    const std::size_t taken = note_records_sent(sent, bytes.size());
+    if (state_ != ConnectionState::closed) {
+        work.drop_records(taken);
+        keep_records();
+    }
+    return taken;
+}
+
+// How many of `size` bytes the socket has taken. It may have closed the connection.
+std::size_t Connection::note_records_sent(IoResult sent, std::size_t size) {
     if (!sent.ok() && !is_would_block(sent.error)) {
         reactor().count().peer_resets.add();
         tls_->fail();
         close();
         return 0;
     }
-    const std::size_t count = sent.ok() ? static_cast<std::size_t>(sent.count) : 0;
-    reactor().count().sent_bytes.add(count);
-    if (count < bytes.size()) {
+    const std::size_t taken = sent.ok() ? static_cast<std::size_t>(sent.count) : 0;
+    reactor().count().sent_bytes.add(taken);
+    if (taken < size) {
         edges_ &= static_cast<std::uint8_t>(~kWritable);
     }
-    work.drop_records(count);
-    keep_records();
-    return count;
+    return taken;
 }
 
 // What the socket does not take now waits in blocks.
@@ -325,19 +333,8 @@ std::uint64_t Connection::send_unsent_records() {
     for (std::size_t i = 0; i < count; ++i) {
         size += pieces[i].size;
     }
-    const IoResult sent = platform::send(fd_, std::span{pieces.data(), count}, false);
-    if (!sent.ok() && !is_would_block(sent.error)) {
-        reactor().count().peer_resets.add();
-        tls_->fail();
-        close();
-        return 0;
-    }
-    const std::size_t taken = sent.ok() ? static_cast<std::size_t>(sent.count) : 0;
-    reactor().count().sent_bytes.add(taken);
+    const std::size_t taken = note_records_sent(platform::send(fd_, std::span{pieces.data(), count}, false), size);
     unsent.consume(reactor().blocks(), taken);
-    if (taken < size) {
-        edges_ &= static_cast<std::uint8_t>(~kWritable);
-    }
     return taken;
 }
 

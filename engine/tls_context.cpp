@@ -26,8 +26,6 @@ namespace {
 
 constexpr std::size_t kFileLimitBytes = 1 << 20;
 constexpr std::uint32_t kTicketLifetimeLimitS = 7 * 24 * 60 * 60;  // RFC 8446 §4.6.1
-// RFC 1035 §3.1, and so of any server_name.
-constexpr std::size_t kNameLimitBytes = 255;
 // Ephemeral keys and authenticated encryption, nothing else (RFC 9325 §4.2); the server chooses, in this order.
 constexpr const char* kSuites =
     "TLS13-AES128-GCM-SHA256:TLS13-AES256-GCM-SHA384:TLS13-CHACHA20-POLY1305-SHA256:"
@@ -196,7 +194,7 @@ const TlsContext::Candidates* TlsContext::find(std::string_view name) const {
     if (name.ends_with('.')) {
         name.remove_suffix(1);
     }
-    if (name.empty() || name.size() > kNameLimitBytes) {
+    if (name.empty() || name.size() > kServerNameLimitBytes) {
         return nullptr;
     }
     std::string wanted(name);

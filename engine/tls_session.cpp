@@ -29,7 +29,6 @@ struct TicketKeys {
 
 namespace {
 
-constexpr std::size_t kServerNameLimitBytes = 255;  // RFC 1035 §3.1
 constexpr std::uint8_t kHandshakeFailure = 40;  // RFC 8446 §6
 constexpr std::uint8_t kProtocolVersion = 70;
 constexpr std::byte kHandshakeRecord{22};                                                     // RFC 8446 §5.1

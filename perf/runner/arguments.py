@@ -99,6 +99,19 @@ def names(text):
     return text.split(",")
 
 
+def scenarios_of(every):
+    """A type of argument: some of them by their names, in the order in which they are named."""
+    known = {scenario.name: scenario for scenario in every}
+
+    def scenarios(text):
+        wanted = names(text)
+        if unknown := [name for name in wanted if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
+        return tuple(known[name] for name in wanted)
+
+    return scenarios
+
+
 def selected(peers, wanted, reference=None, further=""):
     """`reference`: one that has to be among them. `further`: which others there could be, in words."""
     known = [peer.name for peer in peers]

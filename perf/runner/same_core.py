@@ -1,6 +1,5 @@
 """`perf/run peers`: what a request costs each server, server and client on one core, beside the cheapest responder."""
 
-import argparse
 import contextlib
 import http.client
 import json
@@ -9,7 +8,7 @@ import sys
 from dataclasses import asdict, dataclass
 
 from . import http_peers, machine, report
-from .arguments import ROOT, TOOLS, add_common, check_common, check_programs, commit, names, refuse_namesakes, selected
+from .arguments import ROOT, TOOLS, add_common, check_common, check_programs, commit, refuse_namesakes, scenarios_of, selected
 from .http_peers import REFERENCE, SIZES
 from .judgement import DISTURBED_SHARE
 from .own_load import OwnLoad
@@ -59,6 +58,7 @@ SCENARIOS = (
     Scenario("100kb", 50, body="large"),
     Scenario("churn", 50, kind="close"),
 )
+scenarios = scenarios_of(SCENARIOS)
 
 
 def add_command(commands):
@@ -76,14 +76,6 @@ def add_command(commands):
                          "them (%(default)s)")
     command.add_argument("--core", type=int, help="of servers and clients (the first)")
     command.set_defaults(run=run)
-
-
-def scenarios(text):
-    known = {scenario.name: scenario for scenario in SCENARIOS}
-    wanted = names(text)
-    if unknown := [name for name in wanted if name not in known]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
-    return tuple(known[name] for name in wanted)
 
 
 def run(options):

@@ -1,6 +1,5 @@
 """`perf/run tls`: what handshakes, requests and idle connections by TLS cost each server, on one core with the client."""
 
-import argparse
 import contextlib
 import json
 import pathlib
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from . import machine, own_load, report
 from .arguments import (LONGEST_ROUND_S, MOST_ROUNDS, PROGRAM, ROOT, TOOLS, add_json, add_nice, add_patience, bounded,
-                        check_common, commit, names)
+                        check_common, commit, names, scenarios_of)
 from .footprint import ended_of, memory_of, raise_descriptor_limit
 from .load import Load
 from .rounds import Bench, Patience, Setting
@@ -26,6 +25,7 @@ MOST_CONNECTIONS = 4_000  # nginx is configured for some more
 SERVERS = ("penstock", "nginx", "h2o")
 IDLE = "idle, after a handshake and a request"
 BEGUN = "in the handshake, of which only the client's hello has been sent"
+scenarios = scenarios_of(SCENARIOS)
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,6 @@ def add_command(commands):
     add_patience(command, 60)
     add_json(command, "every round")
     command.set_defaults(run=run)
-
-
-def scenarios(text):
-    known = {one.name: one for one in SCENARIOS}
-    wanted = names(text)
-    if unknown := [name for name in wanted if name not in known]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(known)}")
-    return tuple(known[name] for name in wanted)
 
 
 def run(options):

@@ -12,9 +12,13 @@ import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
+
+sys.dont_write_bytecode = True
+from load_program_test import misbehaving
 
 LOAD = os.environ.get("PENSTOCK_LOAD", "")
 LIMIT_S = 30  # far beyond what anything here needs
@@ -46,28 +50,13 @@ def serving(folder, version=None):
     context.load_cert_chain(f"{folder}/certificate", f"{folder}/key")
     if version is not None:
         context.minimum_version = context.maximum_version = version
-    listener = socket.create_server(("127.0.0.1", 0))
-    clients = []
 
-    def handle(client):
-        with contextlib.suppress(OSError), client, context.wrap_socket(client, server_side=True) as secured:
+    def answer_by_tls(client):
+        with context.wrap_socket(client, server_side=True) as secured:
             answer(secured)
 
-    def accept():
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = listener.accept()
-                client.settimeout(LIMIT_S)
-                clients.append(client)
-                threading.Thread(target=handle, args=(client,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    try:
-        yield listener.getsockname()[1]
-    finally:
-        with contextlib.suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)
-        listener.close()
+    with misbehaving(answer_by_tls) as port:
+        yield port
 
 
 class ByTls(unittest.TestCase):

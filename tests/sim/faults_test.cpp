@@ -2,9 +2,9 @@
 // that was answered is wrong.
 #include <algorithm>
 
+#include "fault_scenarios.h"
 #include "penstock/platform/file.h"
 #include "stream_fixture.h"
-#include "support/seed.h"
 
 namespace penstock::test {
 namespace {
@@ -228,11 +228,7 @@ void save_to_named_files(sim::World& world) {
     save_to_files(world);
 }
 
-const struct {
-    const char* name;
-    void (*run)(sim::World&);
-    std::uint64_t least_calls;  // a sweep that ends sooner has not run its scenario
-} kScenarios[] = {
+constexpr FaultScenario kScenarios[] = {
     {"request and close", request_and_close, 20},
     {"pipelining", pipelining, 20},
     {"slow reader", slow_reader, 100},
@@ -246,12 +242,7 @@ const struct {
 }  // namespace
 
 TEST_CASE("each platform call of a scenario fails in turn, with each error it can give") {
-    for (const auto& scenario : kScenarios) {
-        CAPTURE(std::string(scenario.name));
-        const std::uint64_t runs = sim::sweep(scenario.run);
-        MESSAGE(std::string(scenario.name) << ": " << runs << " runs");
-        CHECK(runs >= scenario.least_calls);
-    }
+    check_sweeps(kScenarios);
 }
 
 TEST_CASE("storms of faults from a seed leave nothing behind") {
@@ -261,18 +252,7 @@ TEST_CASE("storms of faults from a seed leave nothing behind") {
          .no_descriptor = 20, .file_error = 20, .interrupted = 100, .no_space = 20},
         {.reset = 100, .no_memory = 200, .no_descriptor = 200},
     };
-    const std::uint64_t first = test_seed();
-    for (const auto& scenario : kScenarios) {
-        for (const sim::Ratios& ratios : storms) {
-            for (std::uint64_t seed = first; seed < first + 60; ++seed) {
-                sim::World world;
-                world.seed(seed, ratios);
-                CAPTURE(std::string(scenario.name));
-                CAPTURE(seed);
-                scenario.run(world);
-            }
-        }
-    }
+    check_storms(kScenarios, storms, 60);
 }
 
 TEST_CASE("a storm replays from its seed and from its list of faults") {

@@ -6,24 +6,12 @@
 #include "tls_fixture.h"
 
 namespace penstock::test {
-namespace {
-
-// The server has answered its hello.
-TlsPeer answered_hello(TlsEngine& engine) {
-    TlsPeer peer(engine.world.connect(kPort));
-    peer.tls().shake_hands();
-    peer.flush();
-    engine.server.settle();
-    return peer;
-}
-
-}  // namespace
 
 TEST_CASE("handshakes that go on byte by byte leave steps for who is new") {
     TlsEngine engine(case_router());
     std::vector<TlsPeer> slow;
     for (int i = 0; i < 2 * kHandshakeStepsPerTurn; ++i) {
-        slow.push_back(answered_hello(engine));
+        slow.push_back(engine.connect_half_way());
         slow.back().wire().send(std::string_view("\x17\x03\x03\x40\x00", 5));
     }
     engine.server.settle();
@@ -48,7 +36,7 @@ TEST_CASE("handshakes that go on byte by byte leave steps for who is new") {
 
 TEST_CASE("a handshake that breaks behind the hello is counted as one that failed") {
     TlsEngine engine(case_router());
-    TlsPeer peer = answered_hello(engine);
+    TlsPeer peer = engine.connect_half_way();
     peer.wire().send(std::string_view("\x17\x03\x03\x00\x20", 5));
     peer.wire().send(std::string(32, 'j'));
     engine.server.settle();

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "fault_scenarios.h"
 #include "penstock/platform/file.h"
-#include "support/seed.h"
+#include "stream_fixture.h"
 #include "tls_fixture.h"
 
 #include <wolfssl/options.h>
@@ -37,10 +38,6 @@ Router fault_router() {
         }
     });
     return router;
-}
-
-std::string post(std::string_view path, std::string_view fields) {
-    return "POST " + std::string(path) + " HTTP/1.1\r\nHost: t\r\n" + std::string(fields) + "\r\n";
 }
 
 struct Scene {
@@ -156,7 +153,7 @@ void both_ways(sim::World& world) {
         TlsPeer peer(scene.world.connect(kPort));
         if (scene.shake_hands(peer)) {
             peer.wire().set_receive_window(20'000);
-            peer.send(post("/copy", "Content-Length: 30000\r\n"));
+            peer.send(post("/copy", length_field(30'000), ""));
             peer.send(std::string(10'000, 's'));
             peer.send(std::string(20'000, 's') + get("/plaintext"));
             for (int i = 0; i < 20; ++i) {
@@ -169,11 +166,7 @@ void both_ways(sim::World& world) {
 }
 
 
-const struct {
-    const char* name;
-    void (*run)(sim::World&);
-    std::uint64_t least_calls;  // a sweep that ends sooner has not run its scenario
-} kScenarios[] = {
+constexpr FaultScenario kScenarios[] = {
     {"request and close", request_and_close, 20}, {"upload", upload, 20},           {"large", large, 50},
     {"file", file, 60},                           {"file on a cold disk", cold_file, 60}, {"both ways", both_ways, 30},
 };
@@ -181,12 +174,7 @@ const struct {
 }  // namespace
 
 TEST_CASE("each platform call of a scenario over TLS fails in turn") {
-    for (const auto& scenario : kScenarios) {
-        CAPTURE(std::string(scenario.name));
-        const std::uint64_t runs = sim::sweep(scenario.run);
-        MESSAGE(std::string(scenario.name) << ": " << runs << " runs");
-        CHECK(runs >= scenario.least_calls);
-    }
+    check_sweeps(kScenarios);
 }
 
 TEST_CASE("storms of faults over TLS leave nothing behind") {
@@ -195,18 +183,7 @@ TEST_CASE("storms of faults over TLS leave nothing behind") {
         {.short_read = 100, .short_write = 100, .would_block = 100, .reset = 20, .no_memory = 20, .no_descriptor = 20,
          .file_error = 20, .interrupted = 100},
     };
-    const std::uint64_t first = test_seed();
-    for (const auto& scenario : kScenarios) {
-        for (const sim::Ratios& ratios : storms) {
-            for (std::uint64_t seed = first; seed < first + 20; ++seed) {
-                sim::World world;
-                world.seed(seed, ratios);
-                CAPTURE(std::string(scenario.name));
-                CAPTURE(seed);
-                scenario.run(world);
-            }
-        }
-    }
+    check_storms(kScenarios, storms, 20);
 }
 
 // RFC 8446 §4.6.3: each asks for an answer, and nobody reads those.

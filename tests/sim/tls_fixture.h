@@ -64,6 +64,14 @@ struct TlsEngine {
         REQUIRE_MESSAGE(peer.tls().established(), "wolfSSL says " << peer.tls().error());
         return peer;
     }
+    // A client in the middle of its handshake: the server has answered the hello, and waits.
+    [[nodiscard]] TlsPeer connect_half_way() {
+        TlsPeer peer(world.connect(kPort));
+        peer.tls().shake_hands();
+        peer.flush();
+        server.settle();
+        return peer;
+    }
     void shake_hands(TlsPeer& peer) {
         peer.tls().shake_hands();
         for (int flights = 0; flights < 4 && !peer.wire().finished_by_server(); ++flights) {

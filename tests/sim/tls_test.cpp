@@ -25,15 +25,6 @@ void check_clean(TlsEngine& engine, TlsPeer& peer) {
     engine.server.check_nothing_left();
 }
 
-// In the middle of a handshake: the server has answered, and waits.
-TlsPeer half_way(TlsEngine& engine) {
-    TlsPeer peer(engine.world.connect(kPort));
-    peer.tls().shake_hands();
-    peer.flush();
-    engine.server.settle();
-    return peer;
-}
-
 }  // namespace
 
 TEST_CASE("1,000 requests over TLS are 1,000 receives and 1,000 sends") {
@@ -56,7 +47,7 @@ TEST_CASE("1,000 requests over TLS are 1,000 receives and 1,000 sends") {
 
 TEST_CASE("a handshake takes two receives, and its last flight brings the first request along") {
     TlsEngine engine(tls_router());
-    TlsPeer peer = half_way(engine);
+    TlsPeer peer = engine.connect_half_way();
     peer.take_in();
     REQUIRE(peer.tls().established());
     engine.world.reset_calls();
@@ -164,7 +155,7 @@ TEST_CASE("a client that never says hello, or half of one, or no more than that,
     sim::Peer silent = engine.world.connect(kPort);
     sim::Peer half = engine.world.connect(kPort);
     half.send(std::string_view("\x16\x03\x01\x02\x00\x01", 6));
-    TlsPeer waits = half_way(engine);
+    TlsPeer waits = engine.connect_half_way();
     CHECK(engine.server.reactor().connections().in_use() == 3);
     engine.server.advance(9'000);
     CHECK(engine.server.reactor().connections().in_use() == 3);
@@ -211,7 +202,7 @@ TEST_CASE("above the limit of handshakes the oldest gives way") {
     TlsEngine engine(tls_router(), config);
     std::vector<TlsPeer> waiting;
     for (int i = 0; i < 5; ++i) {
-        waiting.push_back(half_way(engine));
+        waiting.push_back(engine.connect_half_way());
     }
     CHECK(waiting[0].wire().reset_by_server());
     CHECK(waiting[1].wire().reset_by_server());
@@ -280,7 +271,7 @@ TEST_CASE("a peer that reads nothing is gone in time, and nothing is kept for it
 TEST_CASE("a drain lets requests end and waits for no handshake") {
     TlsEngine engine(tls_router());
     TlsPeer idle = engine.connect();
-    TlsPeer waits = half_way(engine);
+    TlsPeer waits = engine.connect_half_way();
     engine.server.reactor().request_stop(false);
     engine.server.settle();
     idle.take_in();
