@@ -1,11 +1,10 @@
-// What stands in for the sources named tls_… in a build without TLS (PENSTOCK_WOLFSSL=off): no listener has it, so of a session
+// What stands in for the sources that call wolfSSL in a build without TLS (PENSTOCK_WOLFSSL=off): no listener has it, so of a session
 // nothing is ever called.
 #include "penstock/engine/ensure.h"
 #include "penstock/engine/tls_context.h"
 #include "penstock/engine/tls_random.h"
 #include "penstock/engine/tls_self_signed.h"
 #include "penstock/engine/tls_session.h"
-#include "penstock/engine/tls_work.h"
 
 namespace penstock {
 
@@ -46,11 +45,7 @@ std::size_t TlsSession::wanted_bytes(std::size_t) const { never(); }
 bool TlsSession::encrypt(std::span<const std::byte>) { never(); }
 void TlsSession::say_goodbye() { never(); }
 void TlsSession::refuse(std::uint8_t) { never(); }
+bool TlsSession::keep(std::span<const std::byte>) { never(); }
 const TlsInfo* TlsSession::info() { never(); }
-
-void TlsWork::drop_records(std::size_t) { never(); }
-bool TlsWork::add(TlsSession&, std::uint64_t) { never(); }
-void TlsWork::remove(TlsSession&) { never(); }
-TlsSession* TlsWork::oldest_hello() const { never(); }
 
 }  // namespace penstock

@@ -4,17 +4,11 @@
 // Any thread, before the context is used.
 #pragma once
 
-#include "penstock/engine/tls_context.h"
-
-struct WOLFSSL;
 struct WOLFSSL_CTX;
 
 namespace penstock {
 
 // Receiving, sending and tickets of the sessions that are made of it: each belongs to a TlsSession.
 void install_tls_callbacks(WOLFSSL_CTX* context);
-
-// For the key log: before the handshake of each session.
-void prepare_tls_session(WOLFSSL* session, const TlsContext& context);
 
 }  // namespace penstock

@@ -32,7 +32,6 @@ private:
 std::vector<std::string> names_of(const DecodedCert& certificate);
 bool find_kind(const DecodedCert& certificate, TlsKeyKind* kind);
 std::string date_of(std::span<const std::uint8_t> asn1);
-std::string lower_case(std::string_view text);
 
 }  // namespace
 
@@ -126,12 +125,12 @@ std::string date_of(std::span<const std::uint8_t> asn1) {
     return date.substr(0, 14);
 }
 
-std::string lower_case(std::string_view text) {
-    std::string result(text);
+}  // namespace
+
+std::string lower_case(std::string_view name) {
+    std::string result(name);
     std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return result;
 }
-
-}  // namespace
 
 }  // namespace penstock

@@ -32,4 +32,7 @@ struct TlsCertificateFacts {
 // Each certificate of a PEM file (RFC 7468) in DER, in their order. Likewise.
 [[nodiscard]] Result<std::vector<std::vector<std::uint8_t>>> read_certificates_of(std::string_view pem);
 
+// Of a name, whose letters are ASCII (RFC 4343).
+[[nodiscard]] std::string lower_case(std::string_view name);
+
 }  // namespace penstock

@@ -3,28 +3,19 @@
 #include <wolfssl/options.h>
 // Behind the options, which say what the library was built with.
 #include <wolfssl/ssl.h>
-#include <wolfssl/wolfcrypt/asn_public.h>
-#include <wolfssl/wolfcrypt/ecc.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <ctime>
-#include <fstream>
-#include <new>
-#include <span>
 #include <utility>
 
 #include "penstock/engine/config.h"
 #include "penstock/engine/tls_callbacks.h"
+#include "penstock/engine/tls_files.h"
 
 namespace penstock {
 
 namespace {
 
-constexpr std::size_t kFileLimitBytes = 1 << 20;
 constexpr std::uint32_t kTicketLifetimeLimitS = 7 * 24 * 60 * 60;  // RFC 8446 §4.6.1
 // Ephemeral keys and authenticated encryption, nothing else (RFC 9325 §4.2); the server chooses, in this order.
 constexpr const char* kSuites =
@@ -33,20 +24,10 @@ constexpr const char* kSuites =
     "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
 bool start_library();
-Result<std::string> read_whole(const std::string& path);
+std::string host_name(std::string_view sent);
 std::optional<Error> check_suites(const std::string& suites);
-Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path);
-#ifdef HAVE_SECRET_CALLBACK
-int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log);
-#endif
-std::optional<Error> check_dates(const std::string& path, const TlsCertificateFacts& facts);
-std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, std::span<const std::uint8_t> certificate, TlsKeyKind kind);
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca);
 bool takes(const ClientHello& hello, TlsKeyKind kind);
-
-Error in_file(const std::string& path, const std::string& reason) {
-    return Error{(path.empty() ? "a certificate or key that was given without a file" : path) + ": " + reason};
-}
 
 }  // namespace
 
@@ -84,14 +65,14 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& opt
             return Error{"clients are asked for certificates, and nothing says whose are valid; name the authorities' file in "
                          "TlsOptions::client_ca_file"};
         }
-        auto read = read_whole(options.client_ca_file);
+        auto read = read_pem(options.client_ca_file);
         if (!read.ok()) {
             return read.error();
         }
         made->client_ca_ = std::move(read.value());
     }
     if (!options.key_log_file.empty()) {
-        auto log = open_key_log(options.key_log_file);
+        auto log = TlsKeyLog::open(options.key_log_file);
         if (!log.ok()) {
             return log.error();
         }
@@ -107,7 +88,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions& opt
 }
 
 std::optional<Error> TlsContext::add(const TlsCertificate& files) {
-    auto chain = files.chain_pem.empty() ? read_whole(files.chain_file) : Result<std::string>(files.chain_pem);
+    auto chain = files.chain_pem.empty() ? read_pem(files.chain_file) : Result<std::string>(files.chain_pem);
     if (!chain.ok()) {
         return chain.error();
     }
@@ -173,52 +154,48 @@ void TlsContext::index_names() {
     }
 }
 
+// By the name, then by the wildcard that it falls under: the first of them with a key that the client takes.
 const TlsContext::Certificate* TlsContext::choose(const ClientHello& hello) const {
-    const Candidates* const named = find(hello.server_name);
-    const Candidates& candidates = named != nullptr ? *named : default_;
-    const auto is_better = [&](std::size_t i, const Certificate* best) {
-        const TlsKeyKind kind = certificates_[i].facts.kind;
-        return takes(hello, kind) && (best == nullptr || (best->facts.kind == TlsKeyKind::rsa && kind != TlsKeyKind::rsa));
-    };
-    const Certificate* best = nullptr;
-    for (const std::size_t i : candidates) {
-        if (is_better(i, best)) {
-            best = &certificates_[i];
-        }
+    const std::string name = host_name(hello.server_name);
+    const std::size_t dot = name.find('.');
+    const std::string wildcard = dot == std::string::npos || dot == 0 ? std::string() : "*" + name.substr(dot);  // RFC 6125 §6.4.3
+    const Candidates* const exact = find(name);
+    const Candidates* const broader = find(wildcard);
+    const Candidates& candidates = exact != nullptr ? *exact : broader != nullptr ? *broader : default_;
+    const Certificate* best = best_of(candidates, hello);
+    if (best == nullptr && broader != nullptr) {
+        best = best_of(*broader, hello);
     }
     return best != nullptr ? best : &certificates_[candidates.front()];
 }
 
-// The name itself, else with its first label replaced (RFC 6125 §6.4.3).
-const TlsContext::Candidates* TlsContext::find(std::string_view name) const {
-    if (name.ends_with('.')) {
-        name.remove_suffix(1);
+// The first that is not RSA, else the first; nullptr when the client takes none of them.
+const TlsContext::Certificate* TlsContext::best_of(const Candidates& candidates, const ClientHello& hello) const {
+    const Certificate* best = nullptr;
+    for (const std::size_t i : candidates) {
+        const TlsKeyKind kind = certificates_[i].facts.kind;
+        const bool is_better = best == nullptr || (best->facts.kind == TlsKeyKind::rsa && kind != TlsKeyKind::rsa);
+        if (is_better && takes(hello, kind)) {
+            best = &certificates_[i];
+        }
     }
-    if (name.empty() || name.size() > kServerNameLimitBytes) {
-        return nullptr;
-    }
-    std::string wanted(name);
-    std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (const auto found = by_name_.find(wanted); found != by_name_.end()) {
-        return &found->second;
-    }
-    const std::size_t dot = wanted.find('.');
-    if (dot == std::string::npos || dot == 0) {
-        return nullptr;
-    }
-    const auto found = by_name_.find("*" + wanted.substr(dot));
+    return best;
+}
+
+const TlsContext::Candidates* TlsContext::find(const std::string& name) const {
+    const auto found = by_name_.find(name);
     return found != by_name_.end() ? &found->second : nullptr;
 }
 
-void prepare_tls_session([[maybe_unused]] WOLFSSL* session, [[maybe_unused]] const TlsContext& context) {
-#ifdef HAVE_SECRET_CALLBACK
-    if (context.key_log() != nullptr) {
-        wolfSSL_set_tls13_secret_cb(session, &log_secret, const_cast<TlsKeyLog*>(context.key_log()));
-    }
-#endif
-}
-
 namespace {
+
+// As certificates have it; empty when it can be none.
+std::string host_name(std::string_view sent) {
+    if (sent.ends_with('.')) {
+        sent.remove_suffix(1);
+    }
+    return sent.size() <= kServerNameLimitBytes ? lower_case(sent) : std::string();
+}
 
 // Never ended: there is no knowing who else in the process uses it.
 bool start_library() {
@@ -226,28 +203,10 @@ bool start_library() {
     return started;
 }
 
-Result<std::string> read_whole(const std::string& path) {
-    if (path.empty()) {
-        return Error{"a certificate names no file; give TlsCertificate::chain_file and key_file, or chain_pem and key_pem"};
-    }
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::string content;
-    char byte = 0;
-    while (content.size() <= kFileLimitBytes && file.get(byte)) {
-        content.push_back(byte);
-    }
-    if (!file.is_open() || file.bad() || (content.empty() && errno != 0)) {
-        return Error{path + " cannot be read: " + std::strerror(errno != 0 ? errno : EIO)};
-    }
-    if (content.size() > kFileLimitBytes) {
-        return in_file(path, "it has more than " + std::to_string(kFileLimitBytes) + " bytes, which no file of certificates has");
-    }
-    return content;
-}
-
-// wolfSSL itself leaves out what it does not know.
+// wolfSSL itself leaves out what it does not know, and takes what nobody should use (RFC 9325 §4.1): suites that encrypt nothing, that
+// know no server, or whose ciphers are broken.
 std::optional<Error> check_suites(const std::string& suites) {
+    static constexpr std::array<std::string_view, 6> kWeak = {"NULL", "ANON", "ADH", "RC4", "DES", "MD5"};
     for (std::size_t at = 0; at < suites.size();) {
         const std::size_t end = std::min(suites.find(':', at), suites.size());
         const std::string name = suites.substr(at, end - at);
@@ -257,125 +216,10 @@ std::optional<Error> check_suites(const std::string& suites) {
         if (wolfSSL_get_cipher_suite_from_name(name.c_str(), &first, &second, &flags) != 0) {
             return Error{"wolfSSL knows no cipher suite \"" + name + "\"; the default is " + kSuites};
         }
+        if (std::any_of(kWeak.begin(), kWeak.end(), [&](std::string_view part) { return name.find(part) != std::string::npos; })) {
+            return Error{"the cipher suite \"" + name + "\" keeps nobody out; the default is " + kSuites};
+        }
         at = end + 1;
-    }
-    return std::nullopt;
-}
-
-#ifdef HAVE_SECRET_CALLBACK
-Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path) { return TlsKeyLog::open(path); }
-
-// Within a handshake, in C: nothing may be thrown.
-int log_secret(WOLFSSL* session, int which, const unsigned char* secret, int size, void* log) {
-    const char* label = nullptr;
-    switch (which) {
-        case CLIENT_HANDSHAKE_TRAFFIC_SECRET: label = "CLIENT_HANDSHAKE_TRAFFIC_SECRET"; break;
-        case SERVER_HANDSHAKE_TRAFFIC_SECRET: label = "SERVER_HANDSHAKE_TRAFFIC_SECRET"; break;
-        case CLIENT_TRAFFIC_SECRET: label = "CLIENT_TRAFFIC_SECRET_0"; break;
-        case SERVER_TRAFFIC_SECRET: label = "SERVER_TRAFFIC_SECRET_0"; break;
-        case EXPORTER_SECRET: label = "EXPORTER_SECRET"; break;
-        default: return 0;
-    }
-    std::array<unsigned char, 32> random{};
-    if (wolfSSL_get_client_random(session, random.data(), random.size()) != random.size()) {
-        return 0;
-    }
-    try {
-        static_cast<const TlsKeyLog*>(log)->write(label, random, {secret, static_cast<std::size_t>(size)});
-    } catch (const std::bad_alloc&) {
-    }
-    return 0;
-}
-#else
-Result<std::shared_ptr<const TlsKeyLog>> open_key_log(const std::string& path) {
-    return Error{path + ": this wolfSSL tells no secrets, so there can be no key log; build with PENSTOCK_WOLFSSL=bundled"};
-}
-#endif
-
-std::string now_as_date() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    ::gmtime_r(&now, &parts);
-    std::array<char, 16> text{};
-    const std::size_t size = std::strftime(text.data(), text.size(), "%Y%m%d%H%M%S", &parts);
-    return {text.data(), size};
-}
-
-// "2026-12-01 03:04:27 UTC"
-std::string readable(const std::string& date) {
-    if (date.size() < 14) {
-        return date;
-    }
-    return date.substr(0, 4) + "-" + date.substr(4, 2) + "-" + date.substr(6, 2) + " " + date.substr(8, 2) + ":" + date.substr(10, 2) + ":" +
-           date.substr(12, 2) + " UTC";
-}
-
-std::optional<Error> check_dates(const std::string& path, const TlsCertificateFacts& facts) {
-    const std::string now = now_as_date();
-    if (now > facts.not_after) {
-        return in_file(path, "the certificate expired on " + readable(facts.not_after) + "; renew it");
-    }
-    if (now < facts.not_before) {
-        return in_file(path, "the certificate is not valid before " + readable(facts.not_before) + "; look at the machine's clock, " +
-                                 readable(now));
-    }
-    return std::nullopt;
-}
-
-int give_password(char* room, int size, int, void* password) {
-    const auto& text = *static_cast<const std::string*>(password);
-    const std::size_t count = std::min(text.size(), static_cast<std::size_t>(size));
-    std::memcpy(room, text.data(), count);
-    return static_cast<int>(count);
-}
-
-// Whether the certificate has the public half of this key on an elliptic curve. The distribution's wolfSSL takes any key of the same
-// curve for that of a certificate.
-bool is_pair(std::span<const std::uint8_t> certificate, const std::string& pem, const std::string& password) {
-    std::vector<std::uint8_t> der(pem.size());
-    const int size = wc_KeyPemToDer(reinterpret_cast<const unsigned char*>(pem.data()), static_cast<int>(pem.size()), der.data(),
-                                    static_cast<int>(der.size()), password.c_str());
-    ecc_key key;
-    if (size <= 0 || wc_ecc_init(&key) != 0) {
-        return false;
-    }
-    std::array<std::uint8_t, 2 * 66 + 1> point{};
-    auto point_size = static_cast<word32>(point.size());
-    word32 index = 0;
-    const bool has_point = wc_EccPrivateKeyDecode(der.data(), &index, &key, static_cast<word32>(size)) == 0 &&
-                           wc_ecc_make_pub(&key, nullptr) == 0 && wc_ecc_export_x963(&key, point.data(), &point_size) == 0;
-    wc_ecc_free(&key);
-    const auto end = point.begin() + static_cast<std::ptrdiff_t>(point_size);
-    return has_point && std::search(certificate.begin(), certificate.end(), point.begin(), end) != certificate.end();
-}
-
-std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, std::span<const std::uint8_t> certificate, TlsKeyKind kind) {
-    const auto key = files.key_pem.empty() ? read_whole(files.key_file) : Result<std::string>(files.key_pem);
-    if (!key.ok()) {
-        return key.error();
-    }
-    const std::string& pem = key.value();
-    if (pem.find("PRIVATE KEY-----") == std::string::npos) {
-        return in_file(files.key_file, "it holds no private key in PEM, which begins with -----BEGIN PRIVATE KEY-----");
-    }
-    const bool is_encrypted = pem.find("ENCRYPTED") != std::string::npos;
-    if (is_encrypted && files.password.empty()) {
-        return in_file(files.key_file, "the key is encrypted, and there is no password for it");
-    }
-    std::string password = files.password;
-    wolfSSL_CTX_set_default_passwd_cb(context, &give_password);
-    wolfSSL_CTX_set_default_passwd_cb_userdata(context, &password);
-    const int result = wolfSSL_CTX_use_PrivateKey_buffer(context, reinterpret_cast<const unsigned char*>(pem.data()),
-                                                         static_cast<long>(pem.size()), WOLFSSL_FILETYPE_PEM);
-    wolfSSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
-    if (result != WOLFSSL_SUCCESS) {
-        return in_file(files.key_file, is_encrypted ? "the key cannot be decrypted; the password is wrong, or the file is damaged"
-                                                    : "it holds a private key that wolfSSL cannot read (" + std::to_string(result) + ")");
-    }
-    const bool is_on_curve = kind != TlsKeyKind::rsa && kind != TlsKeyKind::ed25519;
-    if (wolfSSL_CTX_check_private_key(context) != WOLFSSL_SUCCESS || (is_on_curve && !is_pair(certificate, pem, files.password))) {
-        return in_file(files.key_file, "the key is not that of the certificate in " + files.chain_file +
-                                           (is_encrypted ? ", or the password is wrong" : ""));
     }
     return std::nullopt;
 }
@@ -399,23 +243,35 @@ std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, 
     if (const int result = wolfSSL_CTX_load_verify_buffer(context, reinterpret_cast<const unsigned char*>(client_ca.data()),
                                                           static_cast<long>(client_ca.size()), WOLFSSL_FILETYPE_PEM);
         result != WOLFSSL_SUCCESS) {
-        return in_file(options.client_ca_file, "it holds no authority's certificate in PEM that wolfSSL can use (" + std::to_string(result) + ")");
+        return in_file(options.client_ca_file,
+                       "it holds no authority's certificate in PEM that wolfSSL can use (" + std::to_string(result) + ")");
     }
     return std::nullopt;
 }
 
-// Whether the client can check a signature by such a key (RFC 8446 §4.2.3; without the extension, RFC 5246 §7.4.1.4.1).
+// Whether the client can check a signature by such a key (RFC 8446 §4.2.3; without the extension, RFC 5246 §7.4.1.4.1). In TLS 1.2 a
+// scheme names the hash alone, whatever the curve.
 bool takes(const ClientHello& hello, TlsKeyKind kind) {
-    const bool says_nothing = hello.signature_schemes.empty();
-    const bool suits_tls12 = hello.offers_ecdsa_suite();
-    switch (kind) {
-        case TlsKeyKind::rsa: return true;
-        case TlsKeyKind::ed25519: return hello.offers_scheme(0x0807) && (hello.offers_tls13 || suits_tls12);
-        case TlsKeyKind::ecdsa_p256: return hello.offers_tls13 ? hello.offers_scheme(0x0403) : suits_tls12 && (says_nothing || hello.offers_scheme(0x0403));
-        case TlsKeyKind::ecdsa_p384: return (hello.offers_tls13 || suits_tls12) && (hello.offers_scheme(0x0503) || (!hello.offers_tls13 && hello.offers_scheme(0x0403)));
-        case TlsKeyKind::ecdsa_p521: return (hello.offers_tls13 || suits_tls12) && (hello.offers_scheme(0x0603) || (!hello.offers_tls13 && hello.offers_scheme(0x0403)));
+    constexpr std::uint16_t kEcdsaSha256 = 0x0403;
+    constexpr std::uint16_t kEcdsaSha384 = 0x0503;
+    constexpr std::uint16_t kEcdsaSha512 = 0x0603;
+    constexpr std::uint16_t kEd25519 = 0x0807;
+    if (kind == TlsKeyKind::rsa) {
+        return true;
     }
-    return false;
+    if (!hello.offers_tls13 && !hello.offers_ecdsa_suite()) {
+        return false;
+    }
+    const bool takes_sha256 = !hello.offers_tls13 && hello.offers_scheme(kEcdsaSha256);
+    switch (kind) {
+        case TlsKeyKind::ecdsa_p256:
+            return hello.offers_scheme(kEcdsaSha256) || (!hello.offers_tls13 && hello.signature_schemes.empty());
+        case TlsKeyKind::ecdsa_p384: return hello.offers_scheme(kEcdsaSha384) || takes_sha256;
+        case TlsKeyKind::ecdsa_p521: return hello.offers_scheme(kEcdsaSha512) || takes_sha256;
+        case TlsKeyKind::ed25519: return hello.offers_scheme(kEd25519);
+        case TlsKeyKind::rsa: break;
+    }
+    return true;
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ private:
     TlsContext(const TlsOptions& options, std::string_view protocols, std::shared_ptr<TlsTickets> tickets);
     [[nodiscard]] std::optional<Error> add(const TlsCertificate& files);
     void index_names();
-    [[nodiscard]] const Candidates* find(std::string_view name) const;
+    [[nodiscard]] const Certificate* best_of(const Candidates& candidates, const ClientHello& hello) const;
+    [[nodiscard]] const Candidates* find(const std::string& name) const;
 
     const TlsOptions options_;
     const std::string protocols_;

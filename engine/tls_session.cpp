@@ -152,7 +152,9 @@ bool TlsSession::begin(const ClientHello& hello) {
         if (ssl_ == nullptr) {
             return false;
         }
-        configure(hello);
+        if (!configure(hello)) {
+            return false;
+        }
     } catch (const std::bad_alloc&) {
         return false;
     }
@@ -160,12 +162,15 @@ bool TlsSession::begin(const ClientHello& hello) {
     return true;
 }
 
-void TlsSession::configure(const ClientHello& hello) {
+bool TlsSession::configure(const ClientHello& hello) {
     wolfSSL_SetIOReadCtx(ssl_, this);
     wolfSSL_SetIOWriteCtx(ssl_, this);
     if (!context_->protocols().empty() && !hello.protocols.empty()) {
         std::string protocols = context_->protocols();  // wolfSSL takes it as if it would change it
-        wolfSSL_UseALPN(ssl_, protocols.data(), static_cast<unsigned>(protocols.size()), WOLFSSL_ALPN_FAILED_ON_MISMATCH);
+        const auto size = static_cast<unsigned>(protocols.size());
+        if (wolfSSL_UseALPN(ssl_, protocols.data(), size, WOLFSSL_ALPN_FAILED_ON_MISMATCH) != WOLFSSL_SUCCESS) {
+            return false;
+        }
     }
     const ClientCertificate wanted = context_->options().client_certificate;
     if (wanted != ClientCertificate::none) {
@@ -173,8 +178,11 @@ void TlsSession::configure(const ClientHello& hello) {
         wolfSSL_set_verify(ssl_, mode, &TlsCallbacks::verify);
         wolfSSL_SetCertCbCtx(ssl_, this);
     }
-    prepare_tls_session(ssl_, *context_);
+    if (context_->key_log() != nullptr && !context_->key_log()->attach(ssl_)) {
+        return false;
+    }
     tells_change_of_cipher_ = hello.has_session_id && hello.offers_tls13;
+    return true;
 }
 
 TlsStep TlsSession::shake_hands() {
@@ -317,61 +325,17 @@ bool TlsSession::add(std::span<const std::byte> bytes) {
     if (work.try_add(bytes)) {
         return true;
     }
-    const auto as_text = [](std::span<const std::byte> run) {
-        return std::string_view(reinterpret_cast<const char*>(run.data()), run.size());
-    };
-    const bool moved = unsent_.try_append_copy(reactor_.blocks(), as_text(work.records()));
+    const bool moved = keep(work.records());
     work.clear_records();
-    return moved && unsent_.try_append_copy(reactor_.blocks(), as_text(bytes));
+    return moved && keep(bytes);
+}
+
+bool TlsSession::keep(std::span<const std::byte> records) {
+    reactor_.make_output_room(records.size() / kIoBlockBytes + 2, connection_);
+    return unsent_.try_append_copy(reactor_.blocks(), {reinterpret_cast<const char*>(records.data()), records.size()});
 }
 
 // It names a version from the end of the handshake on, also when it fails after that.
 const TlsInfo* TlsSession::info() { return names_ != nullptr && !names_->info.version.empty() ? &names_->info : nullptr; }
-
-bool TlsWork::try_add(std::span<const std::byte> bytes) {
-    if (bytes.size() > kCapacity - records_size_) {
-        return false;
-    }
-    std::memcpy(records_.get() + records_size_, bytes.data(), bytes.size());
-    records_size_ += bytes.size();
-    return true;
-}
-
-void TlsWork::drop_records(std::size_t bytes) {
-    records_size_ -= bytes;
-    std::memmove(records_.get(), records_.get() + bytes, records_size_);
-}
-
-bool TlsWork::add(TlsSession& session, std::uint64_t arrival) {
-    if (session.listed_) {
-        return false;
-    }
-    session.arrival_ = arrival;
-    session.listed_ = true;
-    session.older_ = last_;
-    session.newer_ = nullptr;
-    (last_ != nullptr ? last_->newer_ : first_) = &session;
-    last_ = &session;
-    ++count_;
-    return true;
-}
-
-TlsSession* TlsWork::oldest_hello() const {
-    TlsSession* session = first_;
-    while (session != nullptr && session->state() != TlsState::hello) {
-        session = session->newer_;
-    }
-    return session;
-}
-
-void TlsWork::remove(TlsSession& session) {
-    if (!session.listed_) {
-        return;
-    }
-    session.listed_ = false;
-    (session.older_ != nullptr ? session.older_->newer_ : first_) = session.newer_;
-    (session.newer_ != nullptr ? session.newer_->older_ : last_) = session.older_;
-    --count_;
-}
 
 }  // namespace penstock

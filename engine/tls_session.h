@@ -64,7 +64,7 @@ public:
     // When its handshake began (Reactor::number_arrival).
     [[nodiscard]] std::uint64_t arrival() const { return arrival_; }
 
-    // The client's hello is complete: chooses a certificate, and takes these bytes as received. False without memory.
+    // The client's hello is complete: chooses a certificate. False without memory.
     [[nodiscard]] bool begin(const ClientHello& hello);
     // These bytes were received. They must stay there until the next calls of `shake_hands` and `read` want input or fail.
     void feed(std::span<const std::byte> records) { fed_ = records; }
@@ -88,6 +88,8 @@ public:
 
     // Records that the socket has not taken.
     [[nodiscard]] OutputQueue& unsent() { return unsent_; }
+    // More of them, behind those; peers that do not read give way to it. False when there is no room even so.
+    [[nodiscard]] bool keep(std::span<const std::byte> records);
     // Once the handshake is complete.
     [[nodiscard]] const TlsInfo* info();
 
@@ -95,7 +97,7 @@ private:
     friend class TlsWork;
     friend struct TlsCallbacks;
 
-    void configure(const ClientHello& hello);
+    [[nodiscard]] bool configure(const ClientHello& hello);
     [[nodiscard]] TicketKeys* ticket_keys();
     [[nodiscard]] bool keep_subject(std::span<const std::uint8_t> certificate);
     [[nodiscard]] TlsStep step_of(int result);

@@ -33,6 +33,10 @@ public:
     // Records that one session has made and that go out when its call is over. Room for kRecordsAtOnce of them.
     [[nodiscard]] std::span<const std::byte> records() const { return {records_.get(), records_size_}; }
     [[nodiscard]] bool has_room_for_record() const { return kCapacity - records_size_ >= kRecordBytes + kRecordOverhead; }
+    // In whole records; at most what `plain` holds.
+    [[nodiscard]] std::size_t plain_bytes_that_fit() const {
+        return (kCapacity - records_size_) / (kRecordBytes + kRecordOverhead) * kRecordBytes;
+    }
     // False when it does not fit.
     [[nodiscard]] bool try_add(std::span<const std::byte> bytes);
     void clear_records() { records_size_ = 0; }

@@ -159,6 +159,11 @@ TEST_CASE("suites and client certificates are checked at the start") {
     TlsOptions options = options_of({test.ecdsa});
     options.suites = "TLS13-AES128-GCM-SHA256:NO-SUCH-SUITE";
     says(options, "no cipher suite \"NO-SUCH-SUITE\"");
+    // The wolfSSL that is built along knows none of these; the distribution's does, and would take them.
+    for (const char* const weak : {"ECDHE-ECDSA-NULL-SHA", "ECDHE-RSA-RC4-SHA", "ECDHE-ECDSA-DES-CBC3-SHA"}) {
+        options.suites = std::string("TLS13-AES128-GCM-SHA256:") + weak;
+        says(options, std::string("cipher suite \"") + weak + "\"");
+    }
     options.suites.clear();
     options.ticket_lifetime_s = 604'801;
     says(options, "ticket_lifetime_s is 604801; set it to 604800 or less");
@@ -213,6 +218,17 @@ TEST_CASE("of several kinds of key a client is shown one that it can check, elli
     REQUIRE(loaded.ok());
     CHECK(shown(*loaded.value(), {.schemes = {0x0804, 0x0807}}, all) == 1);
     CHECK(shown(*loaded.value(), {.schemes = {0x0804}}, all) == 0);
+}
+
+TEST_CASE("a client that cannot check the certificate of the very name is shown the wildcard's") {
+    const auto exact = make_self_signed_certificate({"a.example.org"});
+    REQUIRE(exact.ok());
+    const std::vector<TlsCertificate> all = {exact.value(), TestCertificates::get().rsa};
+    const Loaded loaded = TlsContext::load(options_of(all), "", nullptr);
+    REQUIRE(loaded.ok());
+    CHECK(shown(*loaded.value(), {.name = "a.example.org"}, all) == 0);
+    CHECK(shown(*loaded.value(), {.name = "a.example.org", .schemes = {0x0804}}, all) == 1);
+    CHECK(shown(*loaded.value(), {.name = "b.example.org"}, all) == 1);
 }
 
 TEST_CASE("a certificate that was made for this run can be used") {

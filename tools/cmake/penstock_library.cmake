@@ -25,6 +25,7 @@ if(PENSTOCK_USE_TLS)
     list(FILTER engine_sources EXCLUDE REGEX "/no_tls\\.cpp$")
 else()
     list(FILTER engine_sources EXCLUDE REGEX "/tls_[a-z_]*\\.cpp$")
+    list(APPEND engine_sources "${PROJECT_SOURCE_DIR}/engine/tls_work.cpp") # knows nothing of wolfSSL
 endif()
 set(portable_sources ${engine_sources} ${protocol_sources} ${http_sources} ${websocket_sources})
 set(shared_posix_sources "${PROJECT_SOURCE_DIR}/platform/posix/error.cpp"
