@@ -46,7 +46,6 @@ void Connection::handle_error_event() {
         return;
     }
     reactor().count().peer_resets.add();
-    note_broken_handshake();
     close();
 }
 
@@ -317,7 +316,8 @@ void Connection::handle_deadline() {
     if (state_ == ConnectionState::open && waits_for_disk()) {
         set_deadline_in(reactor().config().idle_timeout_ms);  // not the peer keeps us waiting, but we the peer
     } else if (state_ == ConnectionState::open && in_handshake()) {
-        expire_handshake();
+        reactor().count().timeouts.add();
+        close();
     } else if (state_ == ConnectionState::open) {
         protocol_->on_deadline(*this);
         flush();

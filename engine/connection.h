@@ -198,6 +198,7 @@ private:
     [[nodiscard]] bool start_tls(const TlsAcceptor& acceptor);
     void finish_tls();
     void end_tls(bool was_busy);
+    void drop_tls();
     [[nodiscard]] bool in_handshake() const;
     [[nodiscard]] bool has_unsent_records() const;
     [[nodiscard]] bool read_tls();
@@ -207,8 +208,6 @@ private:
     [[nodiscard]] bool read_plain_text();
     void answer_plain_text();
     void fail_tls();
-    void expire_handshake();
-    void note_broken_handshake();
     std::uint64_t send_tls();
     std::uint64_t send_records();
     std::uint64_t send_unsent_records();

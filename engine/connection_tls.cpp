@@ -23,6 +23,7 @@ namespace {
 constexpr std::uint8_t kUnexpectedMessage = 10;
 constexpr std::uint8_t kDecodeError = 50;
 constexpr std::uint8_t kInternalError = 80;
+constexpr std::uint8_t kInappropriateFallback = 86;  // RFC 7507 §3
 
 // A method, and so a request: no record of TLS begins like that.
 [[nodiscard]] bool looks_like_text(std::byte first) { return first >= std::byte{'A'} && first <= std::byte{'z'}; }
@@ -49,6 +50,13 @@ void Connection::end_tls(bool was_busy) {
         }
     }
     reactor().tls().clear_records();
+    drop_tls();
+}
+
+void Connection::drop_tls() {
+    if (tls_->info() == nullptr) {
+        reactor().count().tls_failures.add();
+    }
     delete std::exchange(tls_, nullptr);
 }
 
@@ -114,7 +122,6 @@ bool Connection::receive_records() {
         edges_ &= static_cast<std::uint8_t>(~kReadable);
         flags_ |= kInputEnded;
         if (!tls.past_handshake()) {
-            reactor().count().tls_failures.add();
             tls.fail();
             close();
             return false;
@@ -157,8 +164,8 @@ bool Connection::read_hello() {
     ClientHello hello;
     switch (read_client_hello(received, scratch, &hello)) {
         case HelloStatus::complete:
-            if (!tls.begin(hello)) {
-                tls.refuse(kInternalError);
+            if (hello.falls_back() || !tls.begin(hello)) {
+                tls.refuse(hello.falls_back() ? kInappropriateFallback : kInternalError);
                 fail_tls();
                 return false;
             }
@@ -188,8 +195,7 @@ bool Connection::read_hello() {
 
 void Connection::answer_plain_text() {
     const std::string_view answer = tls_->acceptor().plain_text_answer;
-    reactor().count().tls_failures.add();
-    delete std::exchange(tls_, nullptr);
+    drop_tls();  // what follows goes out as it is
     if (output_.try_append_external(reactor().blocks(), answer, nullptr, nullptr)) {
         finish(Linger::yes);
     } else {
@@ -199,25 +205,10 @@ void Connection::answer_plain_text() {
 
 // Its alert is on its way; what else the peer has sent is thrown away, so that no reset overtakes that.
 void Connection::fail_tls() {
-    if (!tls_->past_handshake() || tls_->info() == nullptr) {
-        reactor().count().tls_failures.add();
-    }
     tls_->fail();
     output_.clear(reactor().blocks());
     finish(Linger::yes);
     flush();
-}
-
-void Connection::expire_handshake() {
-    reactor().count().timeouts.add();
-    note_broken_handshake();
-    close();
-}
-
-void Connection::note_broken_handshake() {
-    if (in_handshake()) {
-        reactor().count().tls_failures.add();
-    }
 }
 
 // False when the protocol has nothing new to look at.
@@ -315,9 +306,7 @@ void Connection::keep_records() {
     if (records.empty()) {
         return;
     }
-    reactor().make_output_room(records.size() / kIoBlockBytes + 2, *this);
-    const std::string_view bytes(reinterpret_cast<const char*>(records.data()), records.size());
-    if (!tls_->unsent().try_append_copy(reactor().blocks(), bytes)) {
+    if (!tls_->keep(records)) {
         reactor().count().output_refused.add();
         reset();
     }
@@ -354,7 +343,7 @@ bool Connection::encrypt_file() {
     TlsWork& work = reactor().tls();
     const FileRange file = *output_.front_file();
     std::span<std::byte> room = work.plain();
-    room = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(file.size, room.size())));
+    room = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(file.size, work.plain_bytes_that_fit())));
     const bool is_warm = file.offset + room.size() <= file.warm_end;
     IoResult read = platform::read_file(file.fd, file.offset, room, is_warm ? platform::DiskWait::allowed : platform::DiskWait::never);
     if (!read.ok() && is_would_block(read.error)) {

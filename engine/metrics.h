@@ -50,7 +50,7 @@ struct ReactorCounters {
     Counter encoders_refused;    // times an encoder of a response found no memory
     Counter tls_handshakes;      // that were completed
     Counter tls_resumed;         // those of them that resumed a session
-    Counter tls_failures;        // that were not: refused, broken off, or out of time
+    Counter tls_failures;        // connections that ended before it was: refused, broken off, out of time, or silent
     Counter tls_truncated;       // connections whose client ended them without a close_notify
     Counter received_bytes;
     Counter sent_bytes;

@@ -189,6 +189,7 @@ Result<void> Server::State::bind(std::size_t listener) {
             return added;
         }
     }
+    request.tls.reset();  // the reactors have it, until files are read again
     if (config.steering == Steering::receiving_cpu && !is_unix) {
         if (const int error = platform::steer_by_cpu(first, static_cast<unsigned>(reactors.size())); error != 0) {
             return system_error("cannot steer connections by CPU; use Steering::kernel_hash", error);

@@ -147,6 +147,9 @@ TEST_CASE("who speaks in plain text is told so, and garbage gets an alert") {
     CHECK(said("\x80\x2e\x01\x03\x01"s) == "\x15\x03\x03\x00\x02\x02\x0a"s);                      // SSLv2
     CHECK(said("\x16\x03\x01\x00\x05\x01\x00\x00\x01\x00"s) == "\x15\x03\x03\x00\x02\x02\x32"s);  // a hello of one byte
     CHECK(said("\x16\x03\x01\x00\x01\x02"s) == "\x15\x03\x03\x00\x02\x02\x32"s);                  // no hello
+    // One for TLS 1.2 from who can do better, and so was made to try less (RFC 7507).
+    const std::string hello = "\x16\x03\x01\x00\x2f\x01\x00\x00\x2b\x03\x03"s + std::string(32, 'r') + "\x00\x00\x04\xc0\x2b"s;
+    CHECK(said(hello + "\x56\x00\x01\x00"s) == "\x15\x03\x03\x00\x02\x02\x56"s);
     CHECK(said("\x16\x03\x01\x40\x00\x01\x00\xff\xff"s + std::string(16'384, '\0')).size() == 7);  // one that never ends
 }
 

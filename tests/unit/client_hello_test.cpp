@@ -97,6 +97,20 @@ TEST_CASE("a hello may have no extensions at all, as before TLS 1.2") {
     CHECK_FALSE(hello.has_session_id);
     CHECK_FALSE(hello.offers_tls13);
     CHECK_FALSE(hello.offers_ecdsa_suite());
+    CHECK_FALSE(hello.falls_back());
+}
+
+TEST_CASE("a hello tells that it offers less than its client can do") {
+    const auto falls_back = [](const Bytes& extensions, unsigned last_suite) {
+        ClientHello hello;
+        std::vector<std::byte> scratch;
+        const Bytes input = record(message(body(extensions, "", number(0xc02b) + number(last_suite))));
+        REQUIRE(read(input, &hello, scratch) == HelloStatus::complete);
+        return hello.falls_back();
+    };
+    CHECK(falls_back(schemes(), 0x5600));
+    CHECK_FALSE(falls_back(schemes(), 0x00ff));
+    CHECK_FALSE(falls_back(schemes() + versions(), 0x5600));
 }
 
 TEST_CASE("what is no record is no TLS") {
