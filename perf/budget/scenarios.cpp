@@ -21,6 +21,7 @@ constexpr std::array<SiteFile, 2> kFiles = {kSmallFile, kLargeFile};
 
 // The least that a client may send.
 constexpr std::string_view kPlainRequest = "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
+constexpr std::string_view kLargeRequest = "GET /large HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n";
 // What a desktop browser sends for a page that it opens.
 constexpr std::string_view kBrowserRequest =
     "GET /plaintext HTTP/1.1\r\n"
@@ -41,7 +42,7 @@ constexpr std::string_view kPostRequest =
     "\r\n"
     R"({"name":"you","count":123})";
 
-constexpr std::array<Scenario, 12> kScenarios = {{
+constexpr std::array<Scenario, 14> kScenarios = {{
     {.name = "plaintext", .request = kPlainRequest, .body_bytes = 13},
     {.name = "pipelined", .request = kPlainRequest, .body_bytes = 13, .depth = 16},
     {.name = "browser", .request = kBrowserRequest, .body_bytes = 13},
@@ -54,7 +55,7 @@ constexpr std::array<Scenario, 12> kScenarios = {{
      .request = "GET /layers/plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n",
      .body_bytes = 13},
     {.name = "post", .request = kPostRequest, .body_bytes = 26},
-    {.name = "body-100k", .request = "GET /large HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n", .body_bytes = kLargeBytes},
+    {.name = "body-100k", .request = kLargeRequest, .body_bytes = kLargeBytes},
     {.name = "close",
      .request = "GET /plaintext HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n\r\n",
      .body_bytes = 13,
@@ -67,6 +68,8 @@ constexpr std::array<Scenario, 12> kScenarios = {{
      .request = "GET /site/large.bin HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\n",
      .body_bytes = kLargeFile.bytes,
      .has_file = true},
+    {.name = "tls", .request = kPlainRequest, .body_bytes = 13, .tls = true},
+    {.name = "tls-100k", .request = kLargeRequest, .body_bytes = kLargeBytes, .tls = true},
 }};
 
 void answer_plaintext(Request&, Response& response) { response.send_static("Hello, World!"); }

@@ -19,6 +19,7 @@ struct Scenario {
     int depth = 1;           // requests that are sent together, before their answers are read
     bool closes = false;     // a connection for each request
     bool has_file = false;   // it needs the site
+    bool tls = false;        // TLS 1.3, on real sockets alone
 };
 
 [[nodiscard]] std::span<const Scenario> scenarios();

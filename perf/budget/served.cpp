@@ -1,6 +1,6 @@
 // Serves the routes of the budgets on a real socket, for tools that count from outside:
 //
-//     penstock_budget_served [DIRECTORY [PORT]]      of the files, in "site"; "" for none
+//     penstock_budget_served [DIRECTORY [PORT [tls]]]      of the files, in "site"; "" for none
 //
 // Without a port the kernel chooses one. Prints it, and ends on SIGTERM.
 #include <charconv>
@@ -21,8 +21,18 @@ int main(int count, char** arguments) {
             return 2;
         }
     }
+    penstock::ListenOptions options{.address = "127.0.0.1", .port = port};
+    if (count > 3 && arguments[3] == std::string_view("tls")) {
+        const auto made = penstock::make_self_signed_certificate({"localhost"});
+        if (!made.ok()) {
+            std::fprintf(stderr, "penstock_budget_served: %s\n", made.error().message.c_str());
+            return 1;
+        }
+        options.tls.emplace();
+        options.tls->certificates.push_back(made.value());
+    }
     penstock::Server server({.reactors = 1});
-    server.listen({.address = "127.0.0.1", .port = port}, penstock::perf::make_router(count > 1 ? arguments[1] : ""));
+    server.listen(options, penstock::perf::make_router(count > 1 ? arguments[1] : ""));
     return server.run([&server] {
         std::printf("%u\n", static_cast<unsigned>(server.port()));
         std::fflush(stdout);

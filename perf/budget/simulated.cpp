@@ -20,9 +20,10 @@ void list_scenarios() {
     std::printf("[");
     const char* separator = "\n";
     for (const perf::Scenario& scenario : perf::scenarios()) {
-        std::printf(R"(%s{"name": "%.*s", "depth": %d, "body_bytes": %zu, "closes": %s, "has_file": %s, "request": ")",
+        std::printf(R"(%s{"name": "%.*s", "depth": %d, "body_bytes": %zu, "closes": %s, "has_file": %s, "tls": %s, "request": ")",
                     separator, static_cast<int>(scenario.name.size()), scenario.name.data(), scenario.depth,
-                    scenario.body_bytes, scenario.closes ? "true" : "false", scenario.has_file ? "true" : "false");
+                    scenario.body_bytes, scenario.closes ? "true" : "false", scenario.has_file ? "true" : "false",
+                    scenario.tls ? "true" : "false");
         for (const char c : scenario.request) {
             if (c == '"') {
                 std::printf("\\\"");

@@ -80,6 +80,10 @@ class Budget(unittest.TestCase):
                 self.assertEqual(budget.exceeds_ceilings(counts_of(plaintext=1_800)), 0)
                 self.assertEqual(budget.exceeds_ceilings(counts_of(plaintext=1_801)), 1)
                 self.assertEqual(budget.exceeds_ceilings(counts_of(unknown=1)), 1)
+                over_tls = {"plaintext": {"simulated": None, "served": 1_800, "calls": 3}}
+                self.assertEqual(budget.exceeds_ceilings(over_tls), 0)
+                over_tls["plaintext"]["served"] = 1_801
+                self.assertEqual(budget.exceeds_ceilings(over_tls), 1)
 
     def test_reasons_are_lines_of_commits(self):
         with history("First\n\nBudget: close: not of this range",

@@ -45,8 +45,10 @@ BENCHMARK(serve_through_middleware)->Arg(0)->Arg(3)->Arg(10);
 
 const bool g_registered = [] {
     for (const Scenario& scenario : scenarios()) {
-        benchmark::RegisterBenchmark(("serve/" + std::string(scenario.name)).c_str(),
-                                     [&scenario](benchmark::State& state) { serve_scenario(state, scenario); });
+        if (!scenario.tls) {
+            benchmark::RegisterBenchmark(("serve/" + std::string(scenario.name)).c_str(),
+                                         [&scenario](benchmark::State& state) { serve_scenario(state, scenario); });
+        }
     }
     return true;
 }();
