@@ -19,9 +19,9 @@ if(llhttp_FOUND)
 endif()
 
 find_path(PENSTOCK_LLHTTP_SOURCES llhttp.c
-    PATHS "${PROJECT_SOURCE_DIR}/build/packages/usr/share/llhttp" /usr/share/llhttp NO_DEFAULT_PATH)
+    PATHS "${PROJECT_SOURCE_DIR}/build/packages/usr/share/llhttp" /usr/share/llhttp NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 find_path(PENSTOCK_LLHTTP_INCLUDE llhttp.h
-    PATHS "${PENSTOCK_LLHTTP_SOURCES}/../include/llhttp" NO_DEFAULT_PATH)
+    PATHS "${PENSTOCK_LLHTTP_SOURCES}/../include/llhttp" NO_DEFAULT_PATH NO_CMAKE_FIND_ROOT_PATH)
 mark_as_advanced(PENSTOCK_LLHTTP_SOURCES PENSTOCK_LLHTTP_INCLUDE)
 if(NOT PENSTOCK_LLHTTP_SOURCES OR NOT PENSTOCK_LLHTTP_INCLUDE)
     message(FATAL_ERROR "llhttp is required and was not found, neither as a CMake package nor as Debian's "

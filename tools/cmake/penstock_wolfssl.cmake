@@ -48,6 +48,29 @@ set(wolfssl_names aes asn chacha chacha20_poly1305 coding cpuid curve25519 des3 
     wolfmath)
 set(wolfssl_flags "")
 set(processor_code "portable code")
+
+# Not every ARMv8 has them (the Raspberry Pi 4 has not), and wolfSSL does not ask when it runs. `auto`: where the compiler may use
+# them anyway, or the machine that builds for itself has them.
+function(penstock_find_arm_crypto variable)
+    if(NOT PENSTOCK_ARM_CRYPTO STREQUAL "auto")
+        set(${variable} ${PENSTOCK_ARM_CRYPTO} PARENT_SCOPE)
+        return()
+    endif()
+    include(CheckCSourceCompiles)
+    check_c_source_compiles("#if !defined(__ARM_FEATURE_CRYPTO) && !defined(__ARM_FEATURE_AES)
+        #error none
+        #endif
+        int main(void) { return 0; }" PENSTOCK_COMPILER_HAS_ARM_CRYPTO)
+    set(found ${PENSTOCK_COMPILER_HAS_ARM_CRYPTO})
+    if(NOT found AND NOT CMAKE_CROSSCOMPILING AND EXISTS /proc/cpuinfo)
+        file(STRINGS /proc/cpuinfo features REGEX "^Features.* aes .*pmull .*sha2( |$)" LIMIT_COUNT 1)
+        if(features)
+            set(found 1)
+        endif()
+    endif()
+    set(${variable} ${found} PARENT_SCOPE)
+endfunction()
+
 if(CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(HAVE___UINT128_T 1)
 endif()
@@ -63,13 +86,22 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$" AND CMAKE_SIZEOF_VOID_P EQU
     set_source_files_properties("${wolfssl_sources}/wolfcrypt/src/aes.c" PROPERTIES COMPILE_OPTIONS "-maes;-mpclmul;-msse4")
     set(processor_code "AES-NI and AVX2 where the processor has them")
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    foreach(setting WOLFSSL_AARCH64_BUILD WOLFSSL_ARMASM WOLFSSL_SP_ARM64 WOLFSSL_SP_ARM64_ASM WOLFSSL_SP_ASM)
+    foreach(setting WOLFSSL_SP_ARM64 WOLFSSL_SP_ARM64_ASM WOLFSSL_SP_ASM)
         set(${setting} 1)
     endforeach()
-    list(APPEND wolfssl_names sp_arm64 port/arm/armv8-aes port/arm/armv8-chacha port/arm/armv8-curve25519_c port/arm/armv8-poly1305
-        port/arm/armv8-sha256 port/arm/armv8-sha512 port/arm/armv8-sha512-asm_c)
-    set(wolfssl_flags -march=armv8-a+crypto)
-    set(processor_code "the crypto instructions of ARMv8")
+    list(APPEND wolfssl_names sp_arm64)
+    set(processor_code "ARMv8 code but not its crypto instructions")
+    penstock_find_arm_crypto(has_crypto)
+    if(has_crypto)
+        set(WOLFSSL_AARCH64_BUILD 1)
+        set(WOLFSSL_ARMASM 1)
+        list(APPEND wolfssl_names port/arm/armv8-aes port/arm/armv8-chacha port/arm/armv8-curve25519_c port/arm/armv8-poly1305
+            port/arm/armv8-sha256 port/arm/armv8-sha512 port/arm/armv8-sha512-asm_c)
+        # Its inline assembler is otherwise handed addresses that no instruction can have, and one of its files names types that
+        # it has not included.
+        set(wolfssl_flags -march=armv8-a+crypto -mstrict-align -include stdint.h)
+        set(processor_code "ARMv8 code and its crypto instructions")
+    endif()
 endif()
 
 set(wolfssl_files "")
