@@ -23,6 +23,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const TlsOptions&, st
 
 TlsContext::~TlsContext() = default;
 
+std::string tls_library() { return {}; }
+
 Result<TlsCertificate> make_self_signed_certificate(const std::vector<std::string>&, unsigned) {
     return Error{"this Penstock was built without TLS; build it with PENSTOCK_WOLFSSL=system or bundled"};
 }

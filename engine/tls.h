@@ -53,6 +53,10 @@ struct TlsOptions {
     std::string key_log_file{};
 };
 
+// Whose TLS it is: "wolfSSL 5.5.4, bundled", or "wolfSSL 5.5.4, the system's", which is several times slower. Empty in a build
+// without TLS. Any thread.
+[[nodiscard]] std::string tls_library();
+
 // What is known of a connection's TLS. Its views live as long as the connection.
 struct TlsInfo {
     std::string_view version;      // "TLSv1.3"

@@ -31,6 +31,15 @@ bool takes(const ClientHello& hello, TlsKeyKind kind);
 
 }  // namespace
 
+std::string tls_library() {
+#ifdef PENSTOCK_BUNDLED_WOLFSSL
+    constexpr const char* kOrigin = ", bundled";
+#else
+    constexpr const char* kOrigin = ", the system's";
+#endif
+    return std::string("wolfSSL ") + wolfSSL_lib_version() + kOrigin;
+}
+
 TlsContext::TlsContext(const TlsOptions& options, std::string_view protocols, std::shared_ptr<TlsTickets> tickets)
     : options_(options), protocols_(protocols), tickets_(std::move(tickets)) {}
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import pathlib
+import re
 import socket
 import ssl
 import subprocess
@@ -71,11 +72,12 @@ def run(options):
     machine.keep_off(core)
     setting = Setting(options.seconds, core, core, options.nice, is_batch=True)
     bench = Bench(setting, TlsLoad(options.load))
+    library = library_of(options.program)
     chosen = options.scenarios or tuple(one for one in SCENARIOS if options.all or not one.is_optional)
     print(f"## TLS, commit {commit()}\n\n{machine.description(ROOT)}; servers and the client on core {core}, SCHED_BATCH, "
-          f"niceness {options.nice}. {options.rounds} x {options.seconds} s for each server, in turn; *ratio* to {REFERENCE}.",
-          flush=True)
-    data = {"commit": commit(), "is_quick": options.quick, "setting": asdict(setting), "scenarios": {}}
+          f"niceness {options.nice}. {options.rounds} x {options.seconds} s for each server, in turn; *ratio* to {REFERENCE}. "
+          f"Penstock has {library}.", flush=True)
+    data = {"commit": commit(), "wolfssl": library, "is_quick": options.quick, "setting": asdict(setting), "scenarios": {}}
     errors, best = [], {}
     for scenario in chosen:
         results, left_out = measure(bench, scenario, options, folder, len(chosen))
@@ -95,6 +97,14 @@ def run(options):
     if errors:
         print(f"\nthere were errors: {', '.join(errors)}", file=sys.stderr)
     return 1 if errors else 0
+
+
+def library_of(program):
+    """Whose TLS a build has, which decides what a handshake costs."""
+    told = subprocess.run([program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_LIMIT_S,
+                          check=False).stdout
+    found = re.search(r"^TLS: (.+)$", told, re.M)
+    return found.group(1) if found else "unknown"
 
 
 def measure(bench, scenario, options, folder, count):

@@ -146,7 +146,7 @@ class CommandLine(WithDirectory):
                 self.assertLessEqual(max(map(len, done.stdout.splitlines())), 110)
         done = run("--version")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertRegex(done.stdout, rf"\A{VERSION}\n\Z")
+        self.assertRegex(done.stdout, rf"\A{VERSION}\nTLS: wolfSSL [\d.]+, (bundled|the system's)\n\Z")
 
     def test_usage_errors(self):
         here = self.directory

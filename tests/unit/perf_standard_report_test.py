@@ -122,7 +122,7 @@ class Report(unittest.TestCase):
                             checks=[checks.Check("a", "", None, "b"), checks.Check("c", "", False, "d")])
         self.assertEqual(command.closing_of(whole),
                          "1 scenario; 1 of 2 checks failed, 2 requirements not met, 10 of 15 were not measured; 0 goals of speed "
-                         "missed, 20 of 20 were not measured")
+                         "missed, 23 of 23 were not measured")
 
     def test_what_a_server_says_breaks_no_table(self):
         text = report_of(failures={"low": "a | b\n## c"}, checks=[checks.Check("answers of", "low", False, "a | b\n## c")])
@@ -136,7 +136,7 @@ class Report(unittest.TestCase):
         self.assertIn("- **requests/s, low**: 9,000, wanted ≥ 10,000", short)
         self.assertIn("- home: status 404", short)
         self.assertIn("- TLS: none", short)
-        self.assertIn("TLS and WebSocket", text)
+        self.assertIn("without rows for that reason: WebSocket", text)
 
     def test_outliers_and_far_runs_are_marked_and_shown(self):
         text = report_of(records={"low": fakes("low", [20_000, 20_001, 20_002, 20_003, 90_000.0])})
@@ -172,6 +172,35 @@ class Report(unittest.TestCase):
     def test_a_run_without_figures_has_a_row(self):
         nothing = fake("low", per_second=None, p99_us=None, mean_us=None, cpu_us=None)
         self.assertRegex(report_of(records={"low": [nothing]}), r"\| low 1 +\| +– \|")
+
+    def test_what_was_measured_over_tls(self):
+        data = {"wolfssl": "wolfSSL 5.5.4, the system's", "scenarios": {"full": {
+            "left_out": {"h2o": "not installed (Debian package h2o)"},
+            "rounds": {"penstock": [{"cpu_us": 120.0}], "nginx": [{"cpu_us": 200.0}]}}}}
+        text = report_of(sources={"tls": sources.Source("tls", "abc", data)})
+        part = text.split("## Over TLS")[1].split("\n## ")[0]
+        self.assertIn("Penstock has wolfSSL 5.5.4, the system's.", part)
+        self.assertIn("120 µs (0.60)", part)
+        self.assertIn("- h2o: not installed", part)
+        self.assertRegex(text, r"\| CPU time ÷ nginx's over TLS, full +\| +≤ 1.00 \| +0.60 \| met")
+        self.assertRegex(text, r"\| CPU time ÷ nginx's over TLS, keep-1 +\| +≤ 0.65 \| .* \| not measured")
+        self.assertNotIn("Over TLS", report_of())
+
+    def test_files_of_other_commands(self):
+        path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "rounds.json"
+        rounds = '{"scenarios": {"a": {"rounds": {"b": [{"cpu_us": 1}, {"cpu_us": 1}, {"cpu_us": 1}]}}}'
+        path.write_text(rounds + "}")
+        self.assertEqual(sources.read_peers(path).command, "peers")
+        with self.assertRaisesRegex(Failure, "perf/run tls --json has written: it is of perf/run peers"):
+            sources.read_tls(path)
+        path.write_text(rounds + ', "wolfssl": "wolfSSL 5.5.4, bundled"}')
+        self.assertEqual(sources.read_tls(path).command, "tls")
+        with self.assertRaisesRegex(Failure, "perf/run peers --json has written: it is of perf/run tls"):
+            sources.read_peers(path)
+        for wrong in ('"a|b"', "1"):
+            path.write_text(rounds + f', "wolfssl": {wrong}}}')
+            with self.assertRaisesRegex(Failure, "is no name"):
+                sources.read_tls(path)
 
     def test_files_of_peers_that_are_none(self):
         path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "peers.json"

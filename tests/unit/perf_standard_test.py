@@ -334,8 +334,8 @@ class Scenarios(unittest.TestCase):
         some, sections = scenarios.selected(["basic"])
         self.assertEqual(([one.name for one in some], sections),
                          (["low", "medium", "high", "json", "post", "home", "file-1kb"], []))
-        with self.assertRaisesRegex(Failure, "no TLS yet"):
-            scenarios.selected(["tls"])
+        with self.assertRaisesRegex(Failure, "no WebSocket yet"):
+            scenarios.selected(["websocket"])
         with self.assertRaisesRegex(Failure, "no scenario lowest"):
             scenarios.selected(["lowest"])
 

@@ -86,7 +86,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     program.formatter(std::make_shared<HelpFormatter>());
     program.config_formatter(std::make_shared<ConfigurationFile>(program));
     program.set_help_flag("-h,--help", "Show this and end");
-    program.set_version_flag("--version", std::string("penstock ") + version(), "Show the version and end");
+    const std::string tls = tls_library();
+    program.set_version_flag("--version", std::string("penstock ") + version() + "\nTLS: " + (tls.empty() ? "none" : tls),
+                             "Show the version and end");
     program.set_config("--config", "", "Read options from a file")->type_name("FILE");
     program.allow_config_extras(CLI::config_extras_mode::error);
     program.require_subcommand(1);

@@ -29,7 +29,7 @@ HOW_TO_BUILD_OTHER = (
 LONGEST_NAME = 60
 LONGEST_RUN_S = 60  # of penstock_load
 MOST_RUNS = 100
-SOURCES = {"peers": sources.read_peers, "budget": sources.read_counts, "footprint": sources.read_footprint}
+SOURCES = {"peers": sources.read_peers, "tls": sources.read_tls, "budget": sources.read_counts, "footprint": sources.read_footprint}
 START_LIMIT_S = 10
 
 

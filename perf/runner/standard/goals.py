@@ -6,6 +6,7 @@ that it is made of was.
 
 import math
 
+from .. import tls_peers
 from .checks import REST
 from .sources import best_of_peers
 from .study import summaries_of
@@ -32,7 +33,7 @@ FAULTS = 0.01  # a response: those of its start are spread over all
 
 
 def judge(study):
-    return [*ratios(study.peers), *layers(study.peers), *reactors(study.peers), *instructions(study.counts),
+    return [*ratios(study.peers), *layers(study.peers), *reactors(study.peers), *tls_ratios(study.tls), *instructions(study.counts),
             idle_bytes(study.footprint), page_faults(study), tail(study), longest(study)]
 
 
@@ -59,6 +60,11 @@ def ratio_of(peers, scenario, server, other):
 def ratios(peers):
     return [ratio_line(f"CPU time a request ÷ the floor's, {name}", goal, ratio_of(peers, name, OWN, FLOOR), name)
             for name, goal in RATIOS.items()]
+
+
+def tls_ratios(tls):
+    return [ratio_line(f"CPU time ÷ {tls_peers.REFERENCE}'s over TLS, {name}", goal, ratio_of(tls, name, OWN, tls_peers.REFERENCE), name)
+            for name, goal in tls_peers.GOALS]
 
 
 def layers(peers):

@@ -1,5 +1,6 @@
 """The report as Markdown. What a check has failed on stands at its top, and again where it belongs."""
 
+from .. import tls_peers
 from ..report import percent
 from . import goals, tables
 from .capacity import KNEE, advice
@@ -20,7 +21,7 @@ def page(study, drawings, name):
         section("Results", scenario_titles(study), tables.of_results(study.records), *pictures(
             drawings, name, "connections", "percentiles", "load-processes", "reactors")) if study.records else "",
         section("Resources of the server", RESOURCES, tables.of_resources(study.records)) if study.records else "",
-        rates(study), capacity(study, drawings, name), allocators(study), peers(study, drawings, name),
+        rates(study), capacity(study, drawings, name), allocators(study), peers(study, drawings, name), tls(study),
         section("Checks", tables.of_checks([check for check in study.checks if not check.of or check.passed is not True]),
                 passed(study.checks)),
         section("Every run", RUNS, tables.of_runs(study.all_runs)) if study.all_runs else "",
@@ -192,6 +193,20 @@ def allocators(study):
                    tables.of_allocators(study))
 
 
+def tls(study):
+    if study.tls is None:
+        return ""
+    commit = tables.one_line(study.sources["tls"].commit)
+    return section("Over TLS",
+                   f"CPU time of the server for a handshake or a request, best rounds of `perf/run tls` at commit {commit}, server "
+                   f"and client on one core; behind it the ratio to {tls_peers.REFERENCE}'s. Penstock has {study.tls['wolfssl']}.",
+                   tables.of_peers(study.tls, tls_peers.REFERENCE), left_out(study.tls))
+
+
+def left_out(rounds):
+    return "\n".join(f"- {server}: {tables.one_line(words)}" for server, words in left_out_of_peers(rounds).items())
+
+
 def peers(study, drawings, name):
     if study.peers is None:
         return ""
@@ -199,5 +214,5 @@ def peers(study, drawings, name):
                    f"CPU time of the server for a request, best rounds of `perf/run peers` at commit "
                    f"{tables.one_line(study.sources['peers'].commit)}, server and client on one core; behind it the ratio to "
                    "the floor.", tables.of_peers(study.peers),
-                   "\n".join(f"- {server}: {tables.one_line(words)}" for server, words in left_out_of_peers(study.peers).items()),
+                   left_out(study.peers),
                    *pictures(drawings, name, "peers"))

@@ -7,7 +7,7 @@ from ..tools import Failure
 
 RUNS = {"basic": 5, "extended": 3, "regression": 10}
 SECTIONS = ("rates", "capacity", "allocators")  # what is more than runs of one scenario
-NOT_YET = {"tls": "TLS", "websocket": "WebSocket"}  # the standard has rows for them, and the program has neither
+NOT_YET = {"websocket": "WebSocket"}  # the standard has rows for it, and the program has it not
 JSON_BYTES = 2 << 10  # of a body that is sent
 
 

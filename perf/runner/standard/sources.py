@@ -11,7 +11,8 @@ from .checks import Check
 
 UNKNOWN = "unknown"
 FEWEST_ROUNDS = 3  # of a server: the best of fewer is chance
-KEYS = {"scenarios": "peers", "counts": "budget", "idle": "footprint"}  # by which a file of another command is known
+# By which a file of another command is known; the first that it has.
+KEYS = {"wolfssl": "tls", "scenarios": "peers", "counts": "budget", "idle": "footprint"}
 DIRTY = "-dirty"  # of git describe: more than the commit was measured, and nobody can tell what
 
 
@@ -24,25 +25,36 @@ class Source:
 
 def read_peers(path):
     """`perf/run peers --json`, whole."""
-    def peers_of(data):
+    return read_rounds(path, "peers")
+
+
+def read_tls(path):
+    """`perf/run tls --json`, whole."""
+    return read_rounds(path, "tls")
+
+
+def read_rounds(path, command):
+    def checked(data):
         best_of_peers(data)
         left_out_of_peers(data)
+        if command == "tls":
+            words_of(data["wolfssl"])
         return data
 
-    source = read(path, "peers", peers_of)
+    source = read(path, command, checked)
     if source.figures.get("is_quick", False):
-        raise Failure(f"{path} is of single short rounds, which are not to be quoted; measure again, by perf/run peers without "
+        raise Failure(f"{path} is of single short rounds, which are not to be quoted; measure again, by perf/run {command} without "
                       "--quick")
-    refuse_few_rounds(path, source.figures)
+    refuse_few_rounds(path, command, source.figures)
     return source
 
 
-def refuse_few_rounds(path, data):
+def refuse_few_rounds(path, command, data):
     for name, scenario in data["scenarios"].items():
         for server, rounds in scenario["rounds"].items():
             if len(rounds) < FEWEST_ROUNDS:
                 raise Failure(f"{path} has {counted(len(rounds), 'round')} of {server} in {name}, and the best of so few is "
-                              f"chance; measure again, by perf/run peers with --rounds {FEWEST_ROUNDS} or more")
+                              f"chance; measure again, by perf/run {command} with --rounds {FEWEST_ROUNDS} or more")
 
 
 def read_counts(path):
@@ -60,6 +72,8 @@ def read_footprint(path):
 def read(path, command, understood):
     data = json_of(path, command)
     try:
+        if other_command(data) not in (None, command):
+            raise ValueError("another's")
         return Source(command, name_of(data.get("commit", UNKNOWN)), understood(data))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as problem:
         raise Failure(f"{path} is nothing that perf/run {command} --json has written: "
@@ -79,14 +93,18 @@ def json_of(path, command):
 
 def why_not_understood(data, command, problem):
     """In words: what Python calls the problem says nothing to who gave the file."""
-    found = [other for key, other in KEYS.items() if isinstance(data, dict) and key in data]
-    if found and command not in found:
-        return f"it is of perf/run {found[0]}"
+    if other_command(data) not in (None, command):
+        return f"it is of perf/run {other_command(data)}"
     if isinstance(problem, KeyError):
         return f"it has no {problem.args[0]:.100}"
     if isinstance(problem, OverflowError):
         return "it has a number that is too large"
     return str(problem) if isinstance(problem, ValueError) else "it is built otherwise"
+
+
+def other_command(data):
+    """Whose it is; None where no key tells."""
+    return next((command for key, command in KEYS.items() if key in data), None) if isinstance(data, dict) else None
 
 
 def number_of(value):
@@ -107,6 +125,13 @@ def measured(value):
 def name_of(value):
     """It goes into tables."""
     if not isinstance(value, str) or not re.fullmatch(r"[\w.+-]{1,100}", value):
+        raise ValueError(f"{value!r:.100} is no name")
+    return value
+
+
+def words_of(value):
+    """Likewise, with blanks."""
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.,+' -]{1,100}", value):
         raise ValueError(f"{value!r:.100} is no name")
     return value
 

@@ -35,6 +35,10 @@ class Study:
         return self.figures_of("peers")
 
     @property
+    def tls(self):
+        return self.figures_of("tls")
+
+    @property
     def counts(self):
         return self.figures_of("budget")
 
