@@ -130,7 +130,9 @@ target_compile_options(penstock_wolfssl_objects PRIVATE -w -O2 -fomit-frame-poin
 if(PENSTOCK_SANITIZE MATCHES "undefined")
     target_compile_options(penstock_wolfssl_objects PRIVATE -fno-sanitize=undefined)
 endif()
-set_target_properties(penstock_wolfssl_objects PROPERTIES POSITION_INDEPENDENT_CODE ON INTERPROCEDURAL_OPTIMIZATION OFF)
+# Hidden: a shared library of the program that uses the system's wolfSSL must not be bound to this one.
+set_target_properties(penstock_wolfssl_objects PROPERTIES POSITION_INDEPENDENT_CODE ON INTERPROCEDURAL_OPTIMIZATION OFF
+    C_VISIBILITY_PRESET hidden)
 add_library(penstock_wolfssl INTERFACE)
 target_include_directories(penstock_wolfssl SYSTEM INTERFACE "${settings_dir}" "${wolfssl_sources}")
 target_compile_definitions(penstock_wolfssl INTERFACE WOLFSSL_USER_SETTINGS)
