@@ -74,6 +74,17 @@ bool ClientHello::contains(std::span<const std::uint8_t> numbers, std::uint16_t 
     return false;
 }
 
+bool ClientHello::offers_protocol(std::string_view name) const {
+    Reader names(protocols);
+    while (!names.at_end()) {
+        const auto offered = names.run(1);
+        if (std::equal(offered.begin(), offered.end(), name.begin(), name.end())) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool ClientHello::offers_ecdsa_suite() const {
     // RFC 5289 and RFC 7905: ECDHE_ECDSA with AES-GCM and with ChaCha20-Poly1305.
     static constexpr std::array<std::uint16_t, 3> kSuites = {0xc02b, 0xc02c, 0xcca9};

@@ -26,6 +26,7 @@ struct ClientHello {
 
     [[nodiscard]] bool offers_suite(std::uint16_t number) const { return contains(cipher_suites, number); }
     [[nodiscard]] bool offers_scheme(std::uint16_t number) const { return contains(signature_schemes, number); }
+    [[nodiscard]] bool offers_protocol(std::string_view name) const;
     // It can do better than what it offers here, and has been made to try less (RFC 7507 §2).
     [[nodiscard]] bool falls_back() const { return offers_suite(0x5600) && !offers_tls13; }
     // An ECDSA certificate can be shown for TLS 1.2: one of the suites is for those.

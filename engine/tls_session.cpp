@@ -43,6 +43,19 @@ constexpr std::array<std::byte, 6> kChangeOfCipher = {std::byte{20}, std::byte{3
     return head.size() + (std::to_integer<std::size_t>(head[3]) << 8 | std::to_integer<std::size_t>(head[4]));
 }
 
+// The first of the server's that the client offers, alone, since wolfSSL goes by the client's order (RFC 7301 §3.2: by the server's).
+// All of them where there is none, so that wolfSSL refuses.
+[[nodiscard]] std::string best_protocols(std::string_view ours, const ClientHello& hello) {
+    for (std::size_t at = 0; at < ours.size();) {
+        const std::size_t end = std::min(ours.find(',', at), ours.size());
+        if (const std::string_view name = ours.substr(at, end - at); hello.offers_protocol(name)) {
+            return std::string(name);
+        }
+        at = end + 1;
+    }
+    return std::string(ours);
+}
+
 }  // namespace
 
 // Called by wolfSSL within the calls of a session, which is the context of all of them.
@@ -166,7 +179,7 @@ bool TlsSession::configure(const ClientHello& hello) {
     wolfSSL_SetIOReadCtx(ssl_, this);
     wolfSSL_SetIOWriteCtx(ssl_, this);
     if (!context_->protocols().empty() && !hello.protocols.empty()) {
-        std::string protocols = context_->protocols();  // wolfSSL takes it as if it would change it
+        std::string protocols = best_protocols(context_->protocols(), hello);
         const auto size = static_cast<unsigned>(protocols.size());
         if (wolfSSL_UseALPN(ssl_, protocols.data(), size, WOLFSSL_ALPN_FAILED_ON_MISMATCH) != WOLFSSL_SUCCESS) {
             return false;

@@ -21,7 +21,7 @@ public:
     }
     std::string_view refusal() const override { return refusal_text(); }
     std::string_view plain_text_answer() const override { return plain_text_refusal(); }
-    std::string_view application_protocols() const override { return "http/1.1"; }
+    std::string_view application_protocols() const override { return "http/1.1,http/1.0"; }
 
 private:
     Result<std::shared_ptr<const RouteTable>> routes_;

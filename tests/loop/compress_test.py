@@ -13,6 +13,7 @@ import unittest
 import zlib
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from program_test import LIMIT_S, PROGRAM, WithDirectory, serve
 
 STEP, AT_ONCE = 16 << 10, 64 << 10
@@ -42,16 +43,14 @@ class Compression(WithDirectory):
 
     def ask(self, program, path, method="GET", version="HTTP/1.1", **fields):
         """Status, fields and body."""
-        client = http.client.HTTPConnection("127.0.0.1", program.port, timeout=LIMIT_S)
-        client._http_vsn_str = version
-        client.putrequest(method, path, skip_accept_encoding=True)
-        for name, value in fields.items():
-            client.putheader(name.replace("_", "-"), value)
-        client.endheaders()
-        answer = client.getresponse()
-        body = answer.read()
-        client.close()
-        return answer.status, answer.headers, body
+        with program.connect() as client:
+            client._http_vsn_str = version
+            client.putrequest(method, path, skip_accept_encoding=True)
+            for name, value in fields.items():
+                client.putheader(name.replace("_", "-"), value)
+            client.endheaders()
+            answer = client.getresponse()
+            return answer.status, answer.headers, answer.read()
 
     def test_every_coding_gives_the_file_back(self):
         with serve(self.directory, "--compress") as program:
@@ -76,8 +75,8 @@ class Compression(WithDirectory):
             for size in SIZES:
                 for options in ([], ["--http1.0"]):
                     with self.subTest(size=size, options=options):
-                        url = f"http://127.0.0.1:{program.port}/{size}.txt"
-                        command = ["curl", "-sS", "--fail", "--compressed", "--max-time", str(LIMIT_S), *options, url]
+                        url = f"{transport.SCHEME}://127.0.0.1:{program.port}/{size}.txt"
+                        command = ["curl", "-sS", "--fail", "--compressed", *transport.CURL, "--max-time", str(LIMIT_S), *options, url]
                         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=2 * LIMIT_S)
                         self.assertEqual(done.stdout, text(size))
 
@@ -102,7 +101,7 @@ class Compression(WithDirectory):
 
     def test_a_stream_that_is_read_slowly_or_left(self):
         with serve(self.directory, "--compress", "--demo") as program:
-            with socket.create_connection(("127.0.0.1", program.port), LIMIT_S) as left:
+            with transport.connect(program.port, LIMIT_S) as left:
                 left.sendall(b"GET /stream/100000000 HTTP/1.1\r\nHost: t\r\nAccept-Encoding: gzip\r\n\r\n")
                 self.assertTrue(left.recv(1000))
             _, fields, body = self.ask(program, "/stream/3000000", Accept_Encoding="gzip")

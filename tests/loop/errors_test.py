@@ -14,6 +14,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from program_test import LIMIT_S, PROGRAM, SOURCE, WithDirectory, run, serve
 
 # 403: whoever runs the tests may be allowed to read everything. 411, 415 and 500: the program has no such handler.
@@ -116,6 +117,8 @@ class Examples(WithDirectory):
         endings = {row["Status"][1:4]: row["Connection"] for row in page.rows("Status", "Connection")}
         for title, section in page.sections.items():
             for block in page.blocks(section):
+                if block.is_second and transport.SECURED:
+                    continue  # who is one too many gets no handshake, and so no answer
                 with self.subTest(block=block.text):
                     self.assertTrue(block.is_sound, "a line is out of its place")
                     self.assertIn("closes" if block.closes else "goes on", endings[title[:3]])
@@ -139,7 +142,7 @@ class Examples(WithDirectory):
             other.close()
 
     def connect(self, program):
-        return self.enterContext(socket.create_connection(("127.0.0.1", program.port), LIMIT_S))
+        return self.enterContext(transport.connect(program.port, LIMIT_S))
 
     def read_answer(self, client):
         """A head, and as much behind it as Content-Length says."""

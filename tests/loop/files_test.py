@@ -17,6 +17,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from program_test import LIMIT_S, PROGRAM, WithDirectory, serve
 
 SANITIZED = bool({"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"} & set(os.environ))
@@ -83,11 +84,7 @@ class Client:
     """A connection and what has come over it; every wait ends."""
 
     def __init__(self, port, receive_buffer=None):
-        self.socket = socket.socket()
-        self.socket.settimeout(LIMIT_S)
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.connect(("127.0.0.1", port))
+        self.socket = transport.connect(port, LIMIT_S, receive_buffer)
         self.rest = b""
 
     def __enter__(self):
@@ -430,12 +427,13 @@ class Changes(WithFiles):
         while not ended and count < LARGE_BYTES:
             try:
                 piece = client.read(4096)
-            except ConnectionResetError:
+            except transport.CUT:
                 break
             self.assertTrue(piece == self.contents["large.bin"].part(count, len(piece)), f"other bytes behind {count}")
             count += len(piece)
             ended = len(piece) < 4096
         self.assertLess(count, LARGE_BYTES)
+        self.assertFalse(ended and transport.SECURED, "it ended as if it were whole")
         self.check_in_step(self.client())
 
     def test_a_file_that_is_replaced_arrives_as_it_was(self):

@@ -5,7 +5,6 @@ PENSTOCK_PROGRAM is the program, PENSTOCK_SOURCE_DIR (or the place of this file)
 """
 
 import contextlib
-import http.client
 import os
 import pathlib
 import re
@@ -20,6 +19,7 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from _devtools import BROWSER, Chromium
 
 PROGRAM = os.environ.get("PENSTOCK_PROGRAM", "")
@@ -82,7 +82,7 @@ class Program:
         return self.process.wait(LIMIT_S), line
 
     def connect(self):
-        return contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S))
+        return transport.http_client(self.port, LIMIT_S, "https://" in self.line)
 
     def ask(self, method, target, body=None, **fields):
         """One request on a connection of its own: the response, with `body` read."""
@@ -98,7 +98,8 @@ def exchange(connection, method, target, body=None, **fields):
 
 
 def serve(directory, *arguments, reactors=1):
-    return Program("serve", directory, "--address", "127.0.0.1", "--port", 0, "--reactors", reactors, *arguments)
+    return Program("serve", directory, "--address", "127.0.0.1", "--port", 0, "--reactors", reactors, *transport.server_options(),
+                   *arguments)
 
 
 def echo(*arguments):
@@ -214,7 +215,7 @@ class Serving(WithDirectory):
         with serve(self.directory) as program:
             self.assertRegex(
                 program.line,
-                rf"\A{VERSION} serves {re.escape(str(self.directory))} at http://127\.0\.0\.1:\d+ with 1 reactor\Z",
+                rf"\A{VERSION} serves {re.escape(str(self.directory))} at {transport.SCHEME}://127\.0\.0\.1:\d+ with 1 reactor\Z",
             )
             self.assertEqual(program.ask("GET", "/none").status, 404)
             self.assertEqual(program.end(), (0, "penstock served 1 request"))
@@ -399,15 +400,18 @@ class Demo(WithDirectory):
 
 
 class Ending(WithDirectory):
+    def serve(self, *arguments):
+        return serve(self.directory, "--demo", *arguments)
+
     def test_whoever_has_read_the_line_may_end_it(self):
         for _ in range(20):
-            with echo() as program:
+            with self.serve() as program:
                 self.assertEqual(program.end(), (0, "penstock served 0 requests"))
 
     def begin_request(self, program):
         """A request that is half sent, after one that was answered, so that the server has it."""
-        client = self.enterContext(socket.create_connection(("127.0.0.1", program.port), LIMIT_S))
-        client.sendall(b"GET /first HTTP/1.1\r\nHost: x\r\n\r\nPOST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
+        client = self.enterContext(transport.connect(program.port, LIMIT_S))
+        client.sendall(b"GET /json HTTP/1.1\r\nHost: x\r\n\r\nPOST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbo")
         answer = b""
         while b"\r\n\r\n" not in answer:
             piece = client.recv(4096)
@@ -416,22 +420,21 @@ class Ending(WithDirectory):
         return client
 
     def test_what_is_under_way_is_answered(self):
-        with echo("--drain-timeout", 600_000) as program:
+        with self.serve("--drain-timeout", 600_000) as program:
             client = self.begin_request(program)
             program.process.send_signal(signal.SIGTERM)
             client.sendall(b"dy")
-            client.shutdown(socket.SHUT_WR)
             self.assertTrue(received(client).endswith(b"\r\n\r\nbody"))
             self.assertEqual(program.read_line(), "penstock served 2 requests")
             self.assertEqual(program.process.wait(LIMIT_S), 0)
 
     def test_the_time_to_drain_is_limited(self):
-        with echo("--drain-timeout", 50) as program:
+        with self.serve("--drain-timeout", 50) as program:
             self.begin_request(program)
             self.assertEqual(program.end(), (0, "penstock served 1 request"))
 
     def test_a_second_signal_ends_it_at_once(self):
-        with echo("--drain-timeout", 600_000) as program:
+        with self.serve("--drain-timeout", 600_000) as program:
             self.begin_request(program)
             self.assertEqual(program.end(signal.SIGTERM, signal.SIGINT)[0], 0)
 

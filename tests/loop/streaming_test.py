@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 """Bodies of many gigabytes, both ways, through a server that holds next to nothing of them.
 
-PENSTOCK_PROGRAM is the program. A body is 1 GB; with PENSTOCK_LONG=1 it is 10 GB.
+PENSTOCK_PROGRAM is the program. A body is 1 GB, over TLS and with sanitizers 100 MB; with PENSTOCK_LONG=1 it is 10 GB.
 """
 
 import http.client
 import os
 import pathlib
-import socket
 import sys
 import time
 import unittest
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from program_test import LIMIT_S, PROGRAM, WithDirectory, serve
 
 SANITIZED = bool({"ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"} & set(os.environ))
 LONG = os.environ.get("PENSTOCK_LONG") == "1"
-BODY_BYTES = 10**10 if LONG else 10**8 if SANITIZED else 10**9
+BODY_BYTES = 10**10 if LONG else 10**8 if SANITIZED or transport.SECURED else 10**9
 GROWTH_LIMIT_KIB = 1024
 PIECE = b"0123456789abcdef" * (64 << 10)  # 1 MiB
 SMALL_PIECE = PIECE[:5_000]  # a third of the server's block, so that chunks and blocks end at different places
@@ -51,7 +51,7 @@ class Memory:
 
 
 def connected(port):
-    return socket.create_connection(("127.0.0.1", port), LIMIT_S)
+    return transport.connect(port, LIMIT_S)
 
 
 class Streaming(WithDirectory):

@@ -200,6 +200,8 @@ class Choices(Secured):
     def test_protocol(self):
         program = self.start()
         self.assertIn("ALPN protocol: http/1.1", self.s_client(program, "-alpn", "h2,http/1.1"))
+        self.assertIn("ALPN protocol: http/1.1", self.s_client(program, "-alpn", "http/1.0,http/1.1"))
+        self.assertIn("ALPN protocol: http/1.0", self.s_client(program, "-alpn", "http/1.0"))
         self.assertIn("No ALPN negotiated", self.s_client(program))
         self.assertIn("no application protocol", self.s_client(program, "-alpn", "h2"))
 

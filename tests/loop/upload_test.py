@@ -16,6 +16,7 @@ import unittest
 import unittest.mock
 
 sys.dont_write_bytecode = True
+import _transport as transport
 from program_test import LIMIT_S, PROGRAM, WithDirectory, serve
 
 CURL = shutil.which("curl")
@@ -58,7 +59,7 @@ class Upload(WithDirectory):
 
     def begin(self, length):
         """A client whose form has a part of `length` bytes."""
-        client = self.enterContext(socket.create_connection(("127.0.0.1", self.program.port), LIMIT_S))
+        client = self.enterContext(transport.connect(self.program.port, LIMIT_S))
         client.sendall(
             b"POST /upload HTTP/1.1\r\nHost: upload\r\nContent-Type: multipart/form-data; boundary=XyZ\r\n"
             b"Content-Length: %d\r\n\r\n" % (length + 100)
@@ -97,9 +98,9 @@ class Upload(WithDirectory):
     @unittest.skipUnless(CURL, "there is no curl here")
     def test_curl(self):
         file = self.write("six.bin", FILE)
-        command = [CURL, "--silent", "--show-error", "--max-time", str(LIMIT_S), "--noproxy", "*", "-i",
+        command = [CURL, "--silent", "--show-error", "--max-time", str(LIMIT_S), "--noproxy", "*", *transport.CURL, "-i",
                    "-F", "text=hello", "-F", f"six=@{file}", "-F", f"other=@{file};filename=a b.txt", "-F", "none=",
-                   f"http://127.0.0.1:{self.program.port}/upload"]
+                   f"{transport.SCHEME}://127.0.0.1:{self.program.port}/upload"]
         done = subprocess.run(command, capture_output=True, timeout=2 * LIMIT_S)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         head, body = done.stdout.decode().split("\r\n\r\n")[-2:]

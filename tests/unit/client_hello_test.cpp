@@ -57,6 +57,10 @@ void check_usual(const Bytes& input) {
     CHECK(hello.has_session_id);
     CHECK(hello.offers_tls13);
     CHECK(hello.offers_suite(0x1301));
+    CHECK(hello.offers_protocol("h2"));
+    CHECK(hello.offers_protocol("http/1.1"));
+    CHECK_FALSE(hello.offers_protocol("http/1"));
+    CHECK_FALSE(hello.offers_protocol("http/1.10"));
     CHECK_FALSE(hello.offers_suite(0x1302));
     CHECK(hello.offers_ecdsa_suite());
     CHECK(hello.offers_scheme(0x0804));
