@@ -62,7 +62,8 @@ struct TlsInfo {
     std::string_view version;      // "TLSv1.3"
     std::string_view suite;        // "TLS13-AES128-GCM-SHA256", wolfSSL's name
     std::string_view server_name;  // that the client wanted, in its own words, 255 bytes at most; empty when it wanted none
-    // The subject of the client's certificate, which was found valid, "/C=NZ/O=Example/CN=alice"; empty when it has shown none.
+    // The subject of the client's certificate, which was found valid, "/C=NZ/O=Example/CN=alice"; empty when it has shown none. Nothing in
+    // it is escaped: an authority that certifies the common name "a/CN=b", or line ends, can make it look like another.
     std::string_view client_subject;
     bool resumed = false;
 };

@@ -90,8 +90,13 @@ struct TlsCallbacks {
             }
             std::memcpy(name, key->name.data(), key->name.size());
             std::memset(mac, 0, 32);
+            keys->tickets->note_sealed(static_cast<std::size_t>(size));
             const bool sealed = seal_ticket(*key, fingerprint, iv_bytes, {ticket, static_cast<std::size_t>(size)}, tag);
             return sealed ? WOLFSSL_TICKET_RET_OK : WOLFSSL_TICKET_RET_FATAL;
+        }
+        // wolfSSL takes the size from the ticket, and does not ask whether so much has come: the rest would be somebody else's memory.
+        if (static_cast<std::size_t>(size) != keys->tickets->sealed_bytes()) {
+            return WOLFSSL_TICKET_RET_REJECT;
         }
         bool is_newest = false;
         const TlsTickets::Key* const key = keys->reader.find(name, platform::monotonic_ms(), &is_newest);
@@ -274,7 +279,23 @@ std::size_t TlsSession::take_fed(std::span<std::byte> room) {
     std::memcpy(room.data(), fed_.data(), size);
     note_framing(fed_.first(size));
     fed_ = fed_.subspan(size);
+    if (size > 0 && record_has_ == head_.size() && holds_no_type()) {
+        room[size - 1] = std::byte{1};  // shorter than any tag, and so refused before it is decrypted
+    }
     return size;
+}
+
+// A record of TLS 1.3 that is nothing but its tag, and so has not even the byte that says its type (RFC 8446 §5.2). wolfSSL 5.5.4 looks
+// for that outside of its buffer, up to 64 KB behind it, and takes what it finds there for what the peer has sent.
+bool TlsSession::holds_no_type() const {
+    constexpr std::byte kApplicationData{23};  // RFC 8446 §5.1
+    const std::size_t content = record_size_ - head_.size();
+    if (head_[0] != kApplicationData || (content != 8 && content != 16) || wolfSSL_version(ssl_) != TLS1_3_VERSION) {
+        return false;
+    }
+    const char* const suite = wolfSSL_get_cipher_name(ssl_);
+    const bool has_short_tag = suite != nullptr && std::strstr(suite, "CCM-8") != nullptr;  // RFC 6655 §4, in no default
+    return content == (has_short_tag ? 8 : 16);
 }
 
 void TlsSession::note_framing(std::span<const std::byte> bytes) {

@@ -104,6 +104,7 @@ private:
     void note_complete();
     [[nodiscard]] std::size_t take_fed(std::span<std::byte> room);
     void note_framing(std::span<const std::byte> bytes);
+    [[nodiscard]] bool holds_no_type() const;
     [[nodiscard]] bool add_records(std::span<const std::byte> bytes);
     [[nodiscard]] bool add(std::span<const std::byte> bytes);
 

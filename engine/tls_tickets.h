@@ -34,6 +34,10 @@ public:
 
     [[nodiscard]] std::uint32_t lifetime_s() const { return static_cast<std::uint32_t>(half_life_ms_ / 500); }
 
+    // How large what is sealed is, always the same: nothing else can have been a ticket. 0 before the first one.
+    void note_sealed(std::size_t bytes) { sealed_bytes_.store(bytes, std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t sealed_bytes() const { return sealed_bytes_.load(std::memory_order_relaxed); }
+
     // A reactor's copy.
     class Reader {
     public:
@@ -66,6 +70,7 @@ private:
     std::mutex mutex_;
     Keys keys_{};
     std::atomic<std::uint64_t> changes_{0};
+    std::atomic<std::size_t> sealed_bytes_{0};
 };
 
 }  // namespace penstock
