@@ -32,6 +32,7 @@ class Sealing(Client):
     def __init__(self, program, version):
         super().__init__(program, version)
         self.version = version
+        self.reason = ""  # of an end by an alert, in OpenSSL's words
         with tempfile.NamedTemporaryFile(delete=False) as log:
             self.log = log.name
         context = python_context(version)
@@ -52,21 +53,20 @@ class Sealing(Client):
     def answer(self):
         """The plain text until the end, whatever the end is like."""
         text = b""
-        try:
-            while piece := self.tls.read(65_536) if self.incoming.pending else b"":
+        while True:
+            try:
+                if not (piece := self.tls.read(65_536)):
+                    return text
                 text += piece
-        except ssl.SSLError:
-            pass
-        with contextlib.suppress(ssl.SSLError, OSError):
-            while True:
+            except ssl.SSLWantReadError:
                 try:
-                    if not (piece := self.tls.read(65_536)):
-                        break
-                    text += piece
-                except ssl.SSLWantReadError:
                     if not self.receive():
-                        break
-        return text
+                        return text
+                except OSError:
+                    return text
+            except ssl.SSLError as error:
+                self.reason = error.reason
+                return text
 
 
 class Attack(WithDirectory):
@@ -84,20 +84,23 @@ class Records(Attack):
         super().setUp()
         self.program = self.start()
 
-    def check(self, served, version, **cases):
-        """Each case makes bytes of a sealer; a request follows, which is answered or not."""
+    def check(self, served, version, reason=None, **cases):
+        """Each case makes bytes of a sealer; a request follows, which is answered or not, and then ends by an alert for that reason."""
         for name, make in cases.items():
             with self.subTest(case=name, version=version), contextlib.closing(Sealing(self.program, version).shake_hands()) as client:
                 sealer = client.sealer()
                 with contextlib.suppress(ConnectionError):
                     client.socket.sendall(make(sealer) + sealer.record(APPLICATION_DATA, LAST))
                 self.assertEqual(b"Hello, World!" in client.answer(), served)
+                if reason is not None:
+                    self.assertEqual(client.reason, reason)
                 self.check_serves(self.program)
 
     def test_that_hold_nothing(self):
         # Not even their type: only a tag (RFC 8446 section 5.4).
-        self.check(False, "1.3", only_a_tag=lambda s: s.raw(b""), only_zeros=lambda s: s.raw(bytes(20)),
-                   no_tag=lambda s: record(APPLICATION_DATA, b""), part_of_a_tag=lambda s: record(APPLICATION_DATA, bytes(15)))
+        self.check(False, "1.3", "SSLV3_ALERT_BAD_RECORD_MAC", only_a_tag=lambda s: s.raw(b""),
+                   only_a_tag_behind_others=lambda s: s.record(APPLICATION_DATA, b"") * 3 + s.raw(b""))
+        self.check(False, "1.3", only_zeros=lambda s: s.raw(bytes(20)), no_tag=lambda s: record(APPLICATION_DATA, b""), part_of_a_tag=lambda s: record(APPLICATION_DATA, bytes(15)))
         self.check(False, "1.2", part_of_a_tag=lambda s: record(APPLICATION_DATA, bytes(15)))
         self.check(True, "1.3", empty=lambda s: s.record(APPLICATION_DATA, b""),
                    padded=lambda s: s.record(APPLICATION_DATA, b"", padding=16_000))
