@@ -22,11 +22,13 @@ namespace penstock {
 
 namespace {
 
+using TlsContexts = std::vector<std::shared_ptr<const TlsContext>>;
+
 struct ListenRequest {
     ListenOptions options;
     std::shared_ptr<ProtocolFactory> factory;
     std::shared_ptr<TlsTickets> tickets;  // the same for as long as there is a server: what was handed out stays good
-    std::shared_ptr<const TlsContext> tls;
+    TlsContexts tls;                      // for each reactor, until it is bound; empty for plain TCP
 };
 
 }  // namespace
@@ -52,8 +54,9 @@ struct Server::State {
     [[nodiscard]] Result<void> prepare();
     [[nodiscard]] Result<void> bind(std::size_t listener);
     [[nodiscard]] Result<void> start_threads();
-    [[nodiscard]] Result<std::shared_ptr<const TlsContext>> load_tls(ListenRequest& request);
+    [[nodiscard]] Result<TlsContexts> load_tls(ListenRequest& request, std::size_t count) const;
     [[nodiscard]] Result<void> reload_tls();
+    [[nodiscard]] std::size_t reactor_count();
     [[nodiscard]] platform::ListenTarget target_of(const ListenRequest& request) const;
     void run_reactor(Reactor& reactor);
     void request_stop(bool cut);
@@ -118,19 +121,19 @@ Result<void> Server::State::prepare() {
         return Error{"the server has " + std::to_string(listeners.size()) + " listeners; at most " +
                      std::to_string(kListenerLimit) + " are possible"};
     }
+    const unsigned count = config.reactors != 0 ? config.reactors : platform::usable_core_count();
     for (ListenRequest& request : listeners) {
         if (auto prepared = request.factory->prepare(config); !prepared.ok()) {
             return prepared;
         }
         if (request.options.tls.has_value()) {
-            auto loaded = load_tls(request);
+            auto loaded = load_tls(request, count);
             if (!loaded.ok()) {
                 return loaded.error();
             }
-            request.tls = loaded.value();
+            request.tls = std::move(loaded.value());
         }
     }
-    const unsigned count = config.reactors != 0 ? config.reactors : platform::usable_core_count();
     forget_reactors();
     offload = std::make_unique<OffloadPool>(config.offload_threads, std::size_t{count} * config.offload_limit);
     std::vector<std::unique_ptr<Reactor>> made;
@@ -185,11 +188,12 @@ Result<void> Server::State::bind(std::size_t listener) {
             ports[listener].store(target.port, std::memory_order_relaxed);
             target.join_group = true;
         }
-        if (auto added = reactor->add_listener(fd, *request.factory, request.tls); !added.ok()) {
+        auto tls = request.tls.empty() ? nullptr : std::move(request.tls[reactor->number()]);
+        if (auto added = reactor->add_listener(fd, *request.factory, std::move(tls)); !added.ok()) {
             return added;
         }
     }
-    request.tls.reset();  // the reactors have it, until files are read again
+    request.tls.clear();
     if (config.steering == Steering::receiving_cpu && !is_unix) {
         if (const int error = platform::steer_by_cpu(first, static_cast<unsigned>(reactors.size())); error != 0) {
             return system_error("cannot steer connections by CPU; use Steering::kernel_hash", error);
@@ -338,35 +342,61 @@ int Server::run(const std::function<void()>& ready) {
 
 Result<void> Server::reload_tls() { return state_->reload_tls(); }
 
-Result<std::shared_ptr<const TlsContext>> Server::State::load_tls(ListenRequest& request) {
+// One for all reactors, or one for each where clients show certificates: of those wolfSSL keeps something (TlsContext::forget_shown).
+Result<TlsContexts> Server::State::load_tls(ListenRequest& request, std::size_t count) const {
     const TlsOptions& options = *request.options.tls;
     // Who resumes a session is not asked for a certificate again, so where one is asked for, none is resumed.
     const bool resumes = options.ticket_lifetime_s > 0 && options.client_certificate == ClientCertificate::none;
     if (resumes && request.tickets == nullptr) {
         request.tickets = std::make_shared<TlsTickets>(options.ticket_lifetime_s, &random_bytes);
     }
-    return TlsContext::load(options, request.factory->application_protocols(), resumes ? request.tickets : nullptr);
+    TlsContexts loaded;
+    while (loaded.size() < count) {
+        if (!loaded.empty() && options.client_certificate == ClientCertificate::none) {
+            loaded.push_back(loaded.front());
+            continue;
+        }
+        auto result = TlsContext::load(options, request.factory->application_protocols(), resumes ? request.tickets : nullptr);
+        if (!result.ok()) {
+            return result.error();
+        }
+        loaded.push_back(std::move(result.value()));
+    }
+    return loaded;
+}
+
+std::size_t Server::State::reactor_count() {
+    const std::lock_guard lock(stop_mutex);
+    return reactors.size();
 }
 
 // All are read before any is given out, so that a file that is wrong changes nothing.
 Result<void> Server::State::reload_tls() {
     const std::lock_guard reload_lock(reload_mutex);
-    std::vector<std::shared_ptr<const TlsContext>> loaded(listeners.size());
+    std::vector<TlsContexts> loaded(listeners.size());
+    const std::size_t count = reactor_count();
     for (std::size_t i = 0; i < listeners.size(); ++i) {
         if (listeners[i].options.tls.has_value()) {
-            auto result = load_tls(listeners[i]);
+            auto result = load_tls(listeners[i], std::max<std::size_t>(count, 1));
             if (!result.ok()) {
                 return result.error();
             }
-            loaded[i] = result.value();
+            loaded[i] = std::move(result.value());
         }
     }
     const std::lock_guard lock(stop_mutex);
+    if (reactors.size() != count) {
+        return Error{"the server was started or has ended meanwhile; call reload_tls again"};
+    }
     for (const auto& reactor : reactors) {
-        if (!reactor->try_post(Message([reactor = reactor.get(), loaded] {
-                for (std::size_t i = 0; i < loaded.size(); ++i) {
-                    if (loaded[i] != nullptr) {
-                        reactor->set_tls(i, loaded[i]);
+        TlsContexts its;  // by listener
+        for (const TlsContexts& of_one : loaded) {
+            its.push_back(of_one.empty() ? nullptr : of_one[reactor->number()]);
+        }
+        if (!reactor->try_post(Message([reactor = reactor.get(), its = std::move(its)] {
+                for (std::size_t i = 0; i < its.size(); ++i) {
+                    if (its[i] != nullptr) {
+                        reactor->set_tls(i, its[i]);
                     }
                 }
             }))) {

@@ -27,6 +27,7 @@ bool start_library();
 std::string host_name(std::string_view sent);
 std::optional<Error> check_suites(const std::string& suites);
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca);
+int load_authorities(WOLFSSL_CTX* context, const std::string& pem);
 bool takes(const ClientHello& hello, TlsKeyKind kind);
 
 }  // namespace
@@ -141,6 +142,12 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
     return std::nullopt;
 }
 
+// Without memory for them the next clients are refused.
+void TlsContext::forget_shown(const Certificate& certificate) const {
+    wolfSSL_CTX_UnloadCAs(certificate.context);
+    static_cast<void>(load_authorities(certificate.context, client_ca_));
+}
+
 void TlsContext::index_names() {
     for (std::size_t i = 0; i < certificates_.size(); ++i) {
         for (const std::string& name : certificates_[i].facts.names) {
@@ -249,13 +256,16 @@ std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, 
         wolfSSL_CTX_set_verify(context, WOLFSSL_VERIFY_NONE, nullptr);
         return std::nullopt;
     }
-    if (const int result = wolfSSL_CTX_load_verify_buffer(context, reinterpret_cast<const unsigned char*>(client_ca.data()),
-                                                          static_cast<long>(client_ca.size()), WOLFSSL_FILETYPE_PEM);
-        result != WOLFSSL_SUCCESS) {
+    if (const int result = load_authorities(context, client_ca); result != WOLFSSL_SUCCESS) {
         return in_file(options.client_ca_file,
                        "it holds no authority's certificate in PEM that wolfSSL can use (" + std::to_string(result) + ")");
     }
     return std::nullopt;
+}
+
+int load_authorities(WOLFSSL_CTX* context, const std::string& pem) {
+    return wolfSSL_CTX_load_verify_buffer(context, reinterpret_cast<const unsigned char*>(pem.data()), static_cast<long>(pem.size()),
+                                          WOLFSSL_FILETYPE_PEM);
 }
 
 // Whether the client can check a signature by such a key (RFC 8446 §4.2.3; without the extension, RFC 5246 §7.4.1.4.1). In TLS 1.2 a

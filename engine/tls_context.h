@@ -2,7 +2,8 @@
 // What a listener's TLS is made of: its files, read and found well, as wolfSSL's contexts, one for each certificate, and which of
 // them a client is shown.
 //
-// Shared by all reactors and changed by nobody. When files are read again there is a new one; sessions keep the one they began with.
+// Shared by all reactors and changed by nobody, except that each reactor has one of its own where clients show certificates
+// (forget_shown). When files are read again there is a new one; sessions keep the one they began with.
 // Any thread: wolfSSL counts by a mutex who uses a context, which a handshake meets twice.
 #pragma once
 
@@ -46,6 +47,9 @@ public:
     // The one to be shown to this client: by the name that it wants, then by the signatures that it takes. Never nullptr: a client
     // that can be shown none gets the first, and wolfSSL tells it so.
     [[nodiscard]] const Certificate* choose(const ClientHello& hello) const;
+    // The authorities that a client has shown below ours: wolfSSL adds them to those by which it finds the next clients' certificates
+    // valid, for good, also when they have expired. Called between two steps of handshakes, by the one thread that has this context.
+    void forget_shown(const Certificate& certificate) const;
     [[nodiscard]] const TlsOptions& options() const { return options_; }
     [[nodiscard]] const std::string& protocols() const { return protocols_; }
     [[nodiscard]] const std::shared_ptr<TlsTickets>& tickets() const { return tickets_; }

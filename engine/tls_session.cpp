@@ -108,6 +108,9 @@ struct TlsCallbacks {
 
     // Keeps the subject of a client's certificate, the last of its chain that is looked at.
     static int verify(int well, WOLFSSL_X509_STORE_CTX* store) {
+        if (store->userCtx != nullptr) {
+            session(store->userCtx).has_shown_chain_ |= store->totalCerts > 1;
+        }
         const bool shows_one = store->error_depth == 0 && store->totalCerts > 0;  // none is well where none is required
         if (well == 1 && shows_one && store->certs != nullptr && store->userCtx != nullptr) {
             TlsSession& self = session(store->userCtx);
@@ -205,6 +208,9 @@ bool TlsSession::configure(const ClientHello& hello) {
 
 TlsStep TlsSession::shake_hands() {
     const int result = wolfSSL_accept(ssl_);
+    if (std::exchange(has_shown_chain_, false)) {
+        context_->forget_shown(*certificate_);
+    }
     if (result != WOLFSSL_SUCCESS) {
         return step_of(result);
     }

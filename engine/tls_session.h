@@ -132,6 +132,7 @@ private:
     bool listed_ = false;
     bool has_spoken_ = false;
     bool tells_change_of_cipher_ = false;
+    bool has_shown_chain_ = false;  // of the client's, since the last step
     std::uint32_t record_has_ = 0;
     std::uint32_t record_size_ = 0;
 };

@@ -402,6 +402,23 @@ class BadCertificates(Attack):
                     self.assertTrue(self.accepts(program, pair, version, *above), pair)
 
 
+    def test_that_others_have_shown(self):
+        # An authority below ours counts for the client that shows it, and for nobody who comes later.
+        ca = "basicConstraints = critical,CA:TRUE\nkeyUsage = critical,keyCertSign"
+        middle = self.issue("shown", ca)
+        pair = self.issue("by-shown", by=middle)
+        for kind in ("required", "optional"):
+            program = self.start("--tls-client-ca", certificates.authority()[0], "--tls-client-certificate", kind)
+            for version in ("1.2", "1.3"):
+                for above, wanted in (((), False), ((middle[0],), True), ((), False)):
+                    self.assertEqual(self.accepts(program, pair, version, *above), wanted, (kind, version, above))
+                self.assertTrue(self.accepts(program, certificates.client(), version))
+            # Nor what a chain has shown that was refused in the end.
+            stranger = certificates.stranger()
+            self.assertFalse(self.accepts(program, stranger, "1.3", middle[0]))
+            self.assertFalse(self.accepts(program, pair, "1.3"))
+
+
 class Ends(Attack):
     def test_a_reload_and_an_end_in_the_middle_of_everything(self):
         self.write("body", os.urandom(10_000_000))
