@@ -82,7 +82,7 @@ class Program:
         return self.process.wait(LIMIT_S), line
 
     def connect(self):
-        return transport.http_client(self.port, LIMIT_S, "https://" in self.line)
+        return transport.http_client(self.port, LIMIT_S, transport.SECURED and "https://" in self.line)
 
     def ask(self, method, target, body=None, **fields):
         """One request on a connection of its own: the response, with `body` read."""
