@@ -122,9 +122,9 @@ class EveryClient(Secured):
             priority = f"NORMAL:-VERS-ALL:+VERS-TLS{version}"
             told = self.gnutls(program, "--priority", priority)
             self.assertIn(f'"version":"{VERSIONS[version]}"', told)
-            if version == "1.2":
-                resumed = self.gnutls(program, "--priority", priority, "--resume")
-                self.assertIn('"resumed":true', resumed)
+            # In TLS 1.3 the tickets come behind the handshake, and are waited for.
+            resumed = self.gnutls(program, "--priority", priority, "--resume", *["--waitresumption"] * (version == "1.3"))
+            self.assertIn('"resumed":true', resumed)
 
         self.check_each(check)
 
@@ -195,6 +195,22 @@ class ClientCertificates(Secured):
             # Whoever resumes is not asked again, so nobody may.
             self.assertEqual((second["client_subject"], second["resumed"]), (first["client_subject"], False))
 
+    def test_others_with_a_strangers_certificate(self):
+        chain, key = certificates.stranger()
+        for kind in ("required", "optional"):
+            program = self.start_asking(kind)
+            for version in VERSIONS:
+                with self.subTest(kind=kind, version=version):
+                    told = self.s_client(program, "-tls" + version.replace(".", "_"), "-cert", chain, "-key", key)
+                    self.assertIn("alert unknown ca", told)
+                    self.assertNotIn("HTTP/1.1", told)
+                    told = self.gnutls(program, "--priority", f"NORMAL:-VERS-ALL:+VERS-TLS{version}", "--x509certfile", chain, "--x509keyfile", key)
+                    self.assertIn("alert", told)
+                    self.assertNotIn("HTTP/1.1", told)
+                    done = self.run_client("node", "-e", NODE_CLIENT, program.port, VERSIONS[version], chain, key)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn(b"alert", done.stderr)
+
 
 class Choices(Secured):
     def test_protocol(self):
@@ -235,10 +251,14 @@ class Choices(Secured):
 
     def test_no_renegotiation(self):
         program = self.start()
-        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{program.port}", "-tls1_2"]
-        done = subprocess.run(command, input=b"R\n" + REQUEST, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * LIMIT_S)
-        self.assertIn(b"RENEGOTIATING", done.stdout)
-        self.assertNotIn(b"HTTP/1.1 200", done.stdout)
+        command = ["openssl", "s_client", "-connect", f"127.0.0.1:{program.port}", "-tls1_2", "-ign_eof"]
+        for before, wanted in ((b"", True), (b"R\n", False)):
+            if before:
+                command.remove("-ign_eof")  # by which a line is a command no longer
+            done = subprocess.run(command, input=before + REQUEST, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=2 * LIMIT_S)
+            self.assertEqual(b"HTTP/1.1 200" in done.stdout, wanted)
+            self.assertEqual(b"RENEGOTIATING" in done.stdout, not wanted)
+            self.assertEqual(b"alert unexpected message" in done.stdout, not wanted)  # fatal, and from the server
 
 
 def python_context(version, **options):
