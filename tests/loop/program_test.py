@@ -71,8 +71,9 @@ class Program:
         return line.decode()
 
     def stderr(self):
-        self.errors.seek(0)
-        return self.errors.read().decode()
+        # No seek: it would move the program's own place in the file, which is the same open file, and its next line
+        # would go over the first.
+        return os.pread(self.errors.fileno(), os.fstat(self.errors.fileno()).st_size, 0).decode()
 
     def end(self, *signals):
         """Sends the signals (SIGTERM); the exit status and the last line."""
