@@ -78,18 +78,10 @@ public:
         return opened.ok() && reactor_->add_listener(opened.value(), *factory_, load_tls()).ok();
     }
 
-    // Of the files as they are now.
-    [[nodiscard]] std::shared_ptr<const TlsContext> load_tls() {
-        if (!tls_.has_value()) {
-            return nullptr;
-        }
-        const bool resumes = tls_->ticket_lifetime_s > 0 && tls_->client_certificate == ClientCertificate::none;
-        if (resumes && tickets_ == nullptr) {
-            tickets_ = std::make_shared<TlsTickets>(tls_->ticket_lifetime_s, &random_bytes);
-        }
-        auto loaded = TlsContext::load(*tls_, factory_->application_protocols(), tickets_);
-        REQUIRE_MESSAGE(loaded.ok(), loaded.error().message);
-        return loaded.value();
+    // As if the files of the certificates had become others.
+    void replace_certificates(std::vector<TlsCertificate> certificates) {
+        tls_->certificates = std::move(certificates);
+        reactor_->set_tls(0, load_tls());
     }
 
     // Turns until nothing is left to do and nothing is under way. Time stands still.
@@ -130,6 +122,19 @@ public:
     OffloadPool offload{0, 16};
 
 private:
+    [[nodiscard]] std::shared_ptr<const TlsContext> load_tls() {
+        if (!tls_.has_value()) {
+            return nullptr;
+        }
+        const bool resumes = tls_->ticket_lifetime_s > 0 && tls_->client_certificate == ClientCertificate::none;
+        if (resumes && tickets_ == nullptr) {
+            tickets_ = std::make_shared<TlsTickets>(tls_->ticket_lifetime_s, &random_bytes);
+        }
+        auto loaded = TlsContext::load(*tls_, factory_->application_protocols(), tickets_);
+        REQUIRE_MESSAGE(loaded.ok(), loaded.error().message);
+        return loaded.value();
+    }
+
     sim::World& world_;
     Config config_;
     std::shared_ptr<ProtocolFactory> factory_;

@@ -271,15 +271,28 @@ TEST_CASE("a peer that reads nothing is gone in time, and nothing is kept for it
     engine.server.check_nothing_left();
 }
 
-TEST_CASE("a drain lets requests end and waits for no handshake") {
-    TlsEngine engine(tls_router());
+TEST_CASE("a drain lets a request end, says goodbye to who has none, and waits for no handshake") {
+    Router router = tls_router();
+    router.get("/slow", [](Request&, Response& response) -> Task<void> {
+        co_await sleep_ms(3'000);
+        response.send_static("at last");
+    });
+    TlsEngine engine(router);
     TlsPeer idle = engine.connect();
+    TlsPeer busy = engine.connect();
     TlsPeer waits = engine.connect_half_way();
+    CHECK(engine.exchange(busy, get("/slow")).empty());
     engine.server.reactor().request_stop(false);
     engine.server.settle();
     idle.take_in();
     CHECK(idle.tls().heard_goodbye());
     engine.server.advance(2'100);
+    CHECK(engine.server.reactor().connections().in_use() == 1);
+    engine.server.advance(1'000);
+    CHECK(busy.take_received().ends_with("\r\n\r\nat last"));
+    CHECK(busy.tls().heard_goodbye());
+    busy.wire().close();
+    engine.server.settle();
     CHECK(engine.server.reactor().connections().in_use() == 0);
 }
 
@@ -294,13 +307,27 @@ TEST_CASE("a handler sees what protects its connection") {
 }
 
 TEST_CASE("new files are for those who connect from then on") {
+    const TlsClientOptions wants_ecdsa{.only_tls12 = true, .suites = "ECDHE-ECDSA-AES128-GCM-SHA256"};
+    const TlsClientOptions wants_rsa{.only_tls12 = true, .suites = "ECDHE-RSA-AES128-GCM-SHA256"};
+    const auto can_connect = [](TlsEngine& engine, const TlsClientOptions& options) {
+        TlsPeer peer(engine.world.connect(kPort), options);
+        engine.shake_hands(peer);
+        peer.wire().close();
+        return peer.tls().established();
+    };
     TlsEngine engine(tls_router());
-    TlsPeer before = engine.connect();
-    engine.server.reactor().set_tls(0, engine.server.load_tls());
+    CHECK_FALSE(can_connect(engine, wants_rsa));
+    TlsPeer before = engine.connect(wants_ecdsa);
+    TlsPeer half_way = engine.connect_half_way();
+    engine.server.replace_certificates({TestCertificates::get().rsa});
     CHECK(statuses_in(engine.exchange(before, get("/letters"))) == "200");
-    TlsPeer after = engine.connect();
+    engine.shake_hands(half_way);
+    CHECK(statuses_in(engine.exchange(half_way, get("/letters"))) == "200");
+    CHECK_FALSE(can_connect(engine, wants_ecdsa));
+    TlsPeer after = engine.connect(wants_rsa);
     CHECK(statuses_in(engine.exchange(after, get("/letters"))) == "200");
     before.wire().close();
+    half_way.wire().close();
     check_clean(engine, after);
 }
 
