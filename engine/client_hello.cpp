@@ -18,7 +18,16 @@ constexpr std::size_t kSessionIdLimitBytes = 32;
 constexpr std::uint16_t kTls13 = 0x0304;
 
 // IANA, TLS ExtensionType Values.
-enum Extension : std::uint16_t { kServerName = 0, kSignatureAlgorithms = 13, kProtocols = 16, kSupportedVersions = 43 };
+enum Extension : std::uint16_t {
+    kServerName = 0,
+    kGroups = 10,
+    kSignatureAlgorithms = 13,
+    kProtocols = 16,
+    kPreSharedKeys = 41,
+    kEarlyData = 42,
+    kSupportedVersions = 43,
+    kKeyShares = 51,
+};
 
 // Takes numbers and runs of bytes from the front. What is not there is none, and makes it false for ever.
 class Reader {
@@ -59,6 +68,8 @@ bool read_extension(std::size_t type, std::span<const std::uint8_t> content, Cli
 bool read_server_name(std::span<const std::uint8_t> content, ClientHello* hello);
 bool read_numbers(std::span<const std::uint8_t> content, std::size_t length_size, std::span<const std::uint8_t>* numbers);
 bool read_protocols(std::span<const std::uint8_t> content, ClientHello* hello);
+bool read_key_shares(std::span<const std::uint8_t> content, ClientHello* hello);
+bool read_pre_shared_keys(std::span<const std::uint8_t> content, ClientHello* hello);
 std::span<const std::uint8_t> as_numbers(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
@@ -83,6 +94,16 @@ bool ClientHello::offers_protocol(std::string_view name) const {
         }
     }
     return false;
+}
+
+bool ClientHello::has_key_share(std::uint16_t group) const {
+    Reader shares(key_shares);
+    bool found = false;
+    while (!shares.at_end()) {
+        found |= shares.number(2) == group;
+        shares.run(2);
+    }
+    return found;
 }
 
 bool ClientHello::offers_ecdsa_suite() const {
@@ -172,8 +193,12 @@ bool read_message(std::span<const std::uint8_t> message, ClientHello* hello) {
 bool read_extension(std::size_t type, std::span<const std::uint8_t> content, ClientHello* hello) {
     switch (type) {
         case kServerName: return read_server_name(content, hello);
+        case kGroups: return read_numbers(content, 2, &hello->groups);
         case kSignatureAlgorithms: return read_numbers(content, 2, &hello->signature_schemes);
         case kProtocols: return read_protocols(content, hello);
+        case kPreSharedKeys: return read_pre_shared_keys(content, hello);
+        case kEarlyData: hello->sends_early_data = true; return content.empty();
+        case kKeyShares: return read_key_shares(content, hello);
         case kSupportedVersions: {
             std::span<const std::uint8_t> versions;
             const bool well = read_numbers(content, 1, &versions);
@@ -218,6 +243,28 @@ bool read_protocols(std::span<const std::uint8_t> content, ClientHello* hello) {
         }
     }
     return reader.ok() && reader.at_end() && !hello->protocols.empty();
+}
+
+// None at all asks to be told a group (RFC 8446 §4.2.8).
+bool read_key_shares(std::span<const std::uint8_t> content, ClientHello* hello) {
+    Reader reader(content);
+    hello->key_shares = reader.run(2);
+    Reader shares(hello->key_shares);
+    while (!shares.at_end()) {
+        shares.number(2);
+        if (shares.run(2).empty()) {
+            return false;
+        }
+    }
+    return reader.ok() && reader.at_end();
+}
+
+bool read_pre_shared_keys(std::span<const std::uint8_t> content, ClientHello* hello) {
+    Reader reader(content);
+    const auto identities = reader.run(2);
+    Reader binders(reader.run(2));
+    hello->binder_bytes = binders.run(1).size();
+    return reader.ok() && reader.at_end() && !identities.empty() && hello->binder_bytes > 0;
 }
 
 }  // namespace

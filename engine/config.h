@@ -206,6 +206,9 @@ inline constexpr std::size_t kTlsCertificateLimit = 1'000;
 // Records that wait for the socket; above it nothing more is received, lest a peer have us answer without end (key updates, RFC 8446
 // §4.6.3). What the protocol sends comes to less: it is only encrypted when nothing waits.
 inline constexpr std::size_t kTlsUnsentLimitBytes = 80 << 10;
+// Early data (RFC 8446 §4.2.10) that is skipped for a client that sends some though it was never told that it may: so much is usual
+// where servers take it.
+inline constexpr std::uint32_t kTlsEarlyDataLimitBytes = 64 << 10;
 // Turns that the closed list may take before the rest waits for the next: destructors may close others.
 inline constexpr int kClosePasses = 16;
 

@@ -25,7 +25,10 @@ constexpr const char* kSuites =
 
 bool start_library();
 std::string host_name(std::string_view sent);
+std::string suites_of(const TlsOptions& options) { return options.suites.empty() ? kSuites : options.suites; }
 std::optional<Error> check_suites(const std::string& suites);
+std::vector<std::string> names_in(const std::string& suites);
+std::optional<std::uint16_t> suite_of(const std::string& name);
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca);
 int load_authorities(WOLFSSL_CTX* context, const std::string& pem);
 bool takes(const ClientHello& hello, TlsKeyKind kind);
@@ -198,6 +201,11 @@ const TlsContext::Certificate* TlsContext::best_of(const Candidates& candidates,
     return best;
 }
 
+bool TlsContext::takes_suite(std::uint16_t number) const {
+    const std::vector<std::string> names = names_in(suites_of(options_));
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return suite_of(name) == number; });
+}
+
 const TlsContext::Candidates* TlsContext::find(const std::string& name) const {
     const auto found = by_name_.find(name);
     return found != by_name_.end() ? &found->second : nullptr;
@@ -223,26 +231,42 @@ bool start_library() {
 // know no server, or whose ciphers are broken.
 std::optional<Error> check_suites(const std::string& suites) {
     static constexpr std::array<std::string_view, 6> kWeak = {"NULL", "ANON", "ADH", "RC4", "DES", "MD5"};
-    for (std::size_t at = 0; at < suites.size();) {
-        const std::size_t end = std::min(suites.find(':', at), suites.size());
-        const std::string name = suites.substr(at, end - at);
-        unsigned char first = 0;
-        unsigned char second = 0;
-        int flags = 0;
-        if (wolfSSL_get_cipher_suite_from_name(name.c_str(), &first, &second, &flags) != 0) {
+    for (const std::string& name : names_in(suites)) {
+        if (!suite_of(name)) {
             return Error{"wolfSSL knows no cipher suite \"" + name + "\"; the default is " + kSuites};
         }
         if (std::any_of(kWeak.begin(), kWeak.end(), [&](std::string_view part) { return name.find(part) != std::string::npos; })) {
             return Error{"the cipher suite \"" + name + "\" keeps nobody out; the default is " + kSuites};
         }
-        at = end + 1;
     }
     return std::nullopt;
 }
 
+std::vector<std::string> names_in(const std::string& suites) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < suites.size();) {
+        const std::size_t end = std::min(suites.find(':', at), suites.size());
+        names.push_back(suites.substr(at, end - at));
+        at = end + 1;
+    }
+    return names;
+}
+
+// Its number.
+std::optional<std::uint16_t> suite_of(const std::string& name) {
+    unsigned char first = 0;
+    unsigned char second = 0;
+    int flags = 0;
+    if (wolfSSL_get_cipher_suite_from_name(name.c_str(), &first, &second, &flags) != 0) {
+        return std::nullopt;
+    }
+    return static_cast<std::uint16_t>(first << 8 | second);
+}
+
 std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, const std::string& client_ca) {
-    const std::string suites = options.suites.empty() ? kSuites : options.suites;
-    std::array<int, 4> groups = {WOLFSSL_ECC_X25519, WOLFSSL_ECC_SECP256R1, WOLFSSL_ECC_SECP384R1, WOLFSSL_ECC_SECP521R1};
+    const std::string suites = suites_of(options);
+    std::array<int, TlsContext::kGroups.size()> groups{};
+    std::copy(TlsContext::kGroups.begin(), TlsContext::kGroups.end(), groups.begin());
     const int minimum = options.minimum_version == TlsVersion::tls13 ? WOLFSSL_TLSV1_3 : WOLFSSL_TLSV1_2;
     if (wolfSSL_CTX_SetMinVersion(context, minimum) != WOLFSSL_SUCCESS ||
         wolfSSL_CTX_set_cipher_list(context, suites.c_str()) != WOLFSSL_SUCCESS ||

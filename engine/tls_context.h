@@ -7,6 +7,7 @@
 // Any thread: wolfSSL counts by a mutex who uses a context, which a handshake meets twice.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,9 @@ namespace penstock {
 
 class TlsContext {
 public:
+    // For key exchange, the best first: X25519, P-256, P-384, P-521 (RFC 8446 §4.2.7).
+    static constexpr std::array<std::uint16_t, 4> kGroups = {29, 23, 24, 25};
+
     // What it has of one certificate.
     struct Certificate {
         WOLFSSL_CTX* context = nullptr;  // owned by the TlsContext
@@ -47,6 +51,8 @@ public:
     // The one to be shown to this client: by the name that it wants, then by the signatures that it takes. Never nullptr: a client
     // that can be shown none gets the first, and wolfSSL tells it so.
     [[nodiscard]] const Certificate* choose(const ClientHello& hello) const;
+    // It is one of `options().suites`, or of the defaults. Looks them up each time.
+    [[nodiscard]] bool takes_suite(std::uint16_t number) const;
     // The authorities that a client has shown below ours: wolfSSL adds them to those by which it finds the next clients' certificates
     // valid, for good, also when they have expired. Called between two steps of handshakes, by the one thread that has this context.
     void forget_shown(const Certificate& certificate) const;

@@ -31,7 +31,8 @@ namespace {
 
 constexpr std::uint8_t kHandshakeFailure = 40;  // RFC 8446 §6
 constexpr std::uint8_t kProtocolVersion = 70;
-constexpr std::byte kHandshakeRecord{22};                                                     // RFC 8446 §5.1
+constexpr std::byte kHandshakeRecord{22};  // RFC 8446 §5.1
+constexpr std::byte kApplicationData{23};
 constexpr std::array<std::byte, 6> kChangeOfCipher = {std::byte{20}, std::byte{3}, std::byte{3},  // RFC 8446 §5
                                                       std::byte{0},  std::byte{1}, std::byte{1}};
 
@@ -203,7 +204,53 @@ bool TlsSession::configure(const ClientHello& hello) {
         return false;
     }
     tells_change_of_cipher_ = hello.has_session_id && hello.offers_tls13;
+    return prepare_second_hello(hello);
+}
+
+// Where the client will have to say hello again, since it has sent no key that we can use (RFC 8446 §4.1.4), or early data. Nobody was
+// told here that early data may be sent, but the client may have its ticket from another server of that name; which records are early
+// data could only be told by trying to decrypt them, which wolfSSL does not do. So it is asked for a key of another group, and what
+// comes before that is dropped (§4.2.10). A client that has no other group fails.
+bool TlsSession::prepare_second_hello(const ClientHello& hello) {
+    const auto& groups = TlsContext::kGroups;
+    const bool has_share = std::any_of(groups.begin(), groups.end(), [&](std::uint16_t group) { return hello.has_key_share(group); });
+    if (!hello.offers_tls13 || (has_share && !hello.sends_early_data)) {
+        return true;
+    }
+    if (has_share) {
+        const auto other = std::find_if(groups.begin(), groups.end(), [&](std::uint16_t group) { return hello.offers_group_later(group); });
+        if (other == groups.end()) {
+            return true;
+        }
+        int group = *other;
+        if (wolfSSL_set_groups(ssl_, &group, 1) != WOLFSSL_SUCCESS) {
+            return false;
+        }
+    }
+    early_bytes_left_ = hello.sends_early_data ? kTlsEarlyDataLimitBytes : 0;
+    // The second hello has no ticket whose hash is not that of our suite, and wolfSSL 5.5.4 fails where one was in the first.
+    constexpr std::uint16_t kAes256Sha384 = 0x1302;  // RFC 8446 §B.4, the only one with that hash
+    constexpr std::size_t kSha384Bytes = 48;
+    if (hello.binder_bytes == kSha384Bytes && hello.offers_suite(kAes256Sha384) && context_->takes_suite(kAes256Sha384)) {
+        return wolfSSL_set_cipher_list(ssl_, "TLS13-AES256-GCM-SHA384") == WOLFSSL_SUCCESS;
+    }
     return true;
+}
+
+// From what was fed, once the second hello was asked for.
+void TlsSession::drop_early_data() {
+    while (early_bytes_left_ > 0 && has_spoken_ && !fed_.empty()) {
+        const std::byte type = record_has_ > 0 ? head_[0] : fed_[0];
+        if (type != kApplicationData) {
+            early_bytes_left_ = type == kHandshakeRecord ? 0 : early_bytes_left_;
+            return;
+        }
+        const std::size_t end = record_has_ < head_.size() ? head_.size() : record_size_;
+        const std::size_t size = std::min(fed_.size(), end - record_has_);
+        note_framing(fed_.first(size));
+        fed_ = fed_.subspan(size);
+        early_bytes_left_ -= std::min(early_bytes_left_, static_cast<std::uint32_t>(size));
+    }
 }
 
 TlsStep TlsSession::shake_hands() {
@@ -281,6 +328,7 @@ std::size_t TlsSession::wanted_bytes(std::size_t room) const {
 
 // As much as wolfSSL asks for: it asks for a record's head, and then for the rest of it.
 std::size_t TlsSession::take_fed(std::span<std::byte> room) {
+    drop_early_data();
     const std::size_t size = std::min(room.size(), fed_.size());
     std::memcpy(room.data(), fed_.data(), size);
     note_framing(fed_.first(size));
@@ -294,7 +342,6 @@ std::size_t TlsSession::take_fed(std::span<std::byte> room) {
 // A record of TLS 1.3 that is nothing but its tag, and so has not even the byte that says its type (RFC 8446 §5.2). wolfSSL 5.5.4 looks
 // for that outside of its buffer, up to 64 KB behind it, and takes what it finds there for what the peer has sent.
 bool TlsSession::holds_no_type() const {
-    constexpr std::byte kApplicationData{23};  // RFC 8446 §5.1
     const std::size_t content = record_size_ - head_.size();
     if (head_[0] != kApplicationData || (content != 8 && content != 16) || wolfSSL_version(ssl_) != TLS1_3_VERSION) {
         return false;

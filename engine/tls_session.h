@@ -104,6 +104,8 @@ private:
     void note_complete();
     [[nodiscard]] std::size_t take_fed(std::span<std::byte> room);
     void note_framing(std::span<const std::byte> bytes);
+    [[nodiscard]] bool prepare_second_hello(const ClientHello& hello);
+    void drop_early_data();
     [[nodiscard]] bool holds_no_type() const;
     [[nodiscard]] bool add_records(std::span<const std::byte> bytes);
     [[nodiscard]] bool add(std::span<const std::byte> bytes);
@@ -135,6 +137,7 @@ private:
     bool has_shown_chain_ = false;  // of the client's, since the last step
     std::uint32_t record_has_ = 0;
     std::uint32_t record_size_ = 0;
+    std::uint32_t early_bytes_left_ = 0;  // that may still be dropped
 };
 
 }  // namespace penstock

@@ -43,7 +43,7 @@ def protocols(*names):
 
 
 BASIC = (
-    extension(10, vector(2, b"\x00\x1d")) + extension(11, vector(1, b"\0")) + extension(23, b"")
+    extension(10, vector(2, b"\x00\x1d\x00\x17")) + extension(11, vector(1, b"\0")) + extension(23, b"")
     + extension(13, vector(2, b"\x04\x03\x08\x04\x04\x01"))
 )
 

@@ -276,6 +276,36 @@ class Hellos(Attack):
                         pass
         self.check_serves(self.program)
 
+    def test_early_data(self):
+        """Is not taken, so it is asked for another hello, whose key is of another group (RFC 8446 section 4.2.10)."""
+        asks = in_records(hello(records.extension(42, b""), session_id=b"s" * 32), 16_384)
+        again = in_records(hello(session_id=b"s" * 32), 16_384)  # its key is of the same group
+        early = record(APPLICATION_DATA, bytes(1_000))
+        retry = bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")  # section 4.1.3
+        for name, data in {
+            "without end": early * MANY,
+            "of nothing, without end": record(APPLICATION_DATA, b"") * 20 * MANY,
+            "and no other key": early + again,
+            "and another's hello": early + in_records(hello(), 16_384),
+            "and once more": record(CHANGE_CIPHER_SPEC, b"\1") + early + asks,
+            "within a hello": early * 2 + record(HANDSHAKE, again[5:6]) + early,
+        }.items():
+            with self.subTest(data=name), socket.create_connection(("127.0.0.1", self.program.port), LIMIT_S) as plain:
+                answer = b""
+                with contextlib.suppress(ConnectionError):
+                    plain.sendall(asks)
+                    answer = plain.recv(65_536)
+                    plain.sendall(data)
+                    plain.shutdown(socket.SHUT_WR)
+                with contextlib.suppress(ConnectionError):
+                    while piece := plain.recv(65_536):
+                        answer += piece
+                found = records_of(answer)
+                self.assertEqual([kind for kind, _ in found[:2]], [HANDSHAKE, CHANGE_CIPHER_SPEC])
+                self.assertEqual(found[0][1][6:38], retry)
+                self.assertNotIn(APPLICATION_DATA, [kind for kind, _ in found])  # what a handshake that goes on consists of
+        self.check_serves(self.program)
+
     def test_tickets_that_are_none(self):
         # RFC 5077 section 3.4: a ticket that is worth nothing is none. OpenSSL's have 160 to 240 bytes.
         tickets = {str(size): (hello(records.extension(35, os.urandom(size)), tls13=False), None) for size in (1, 100, 142, 160, 176, 192)}

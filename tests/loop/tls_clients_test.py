@@ -14,6 +14,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 sys.dont_write_bytecode = True
@@ -116,6 +117,45 @@ class EveryClient(Secured):
             self.assertIn("Compression: NONE", second)
 
         self.check_each(check)
+
+    def ticket_of_another(self, suite, limit):
+        """Of a server that has the same name, and takes so much early data."""
+        kept = self.directory / suite
+        chain, key = certificates.ecdsa()
+        command = ["openssl", "s_server", "-accept", "127.0.0.1:0", "-naccept", "1", "-cert", chain, "-key", key, "-early_data",
+                   "-max_early_data", str(limit), "-no_anti_replay", "-ciphersuites", suite]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as other:
+            end = threading.Timer(LIMIT_S, other.kill)
+            end.start()
+            try:
+                line = next(line for line in other.stdout if line.startswith("ACCEPT"))
+                command = ["openssl", "s_client", "-connect", line.split()[1], "-servername", "localhost", "-ign_eof", "-sess_out", kept]
+                with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as client:
+                    client.stdin.write(b"all has come\n")
+                    client.stdin.close()
+                    next(line for line in other.stdout if "all has come" in line)
+                    other.communicate("Q\n", LIMIT_S)  # it ends, and with it the client
+            finally:
+                end.cancel()
+                other.kill()
+        return kept
+
+    def test_openssl_with_another_servers_ticket(self):
+        limit = 60_000
+        program = self.start()
+        for suite in ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384"):
+            ticket = ("-sess_in", self.ticket_of_another(suite, limit))
+            self.assertIn('"resumed":false', self.s_client(program, *ticket))
+            self.assertIn('"resumed":false', self.s_client(program, *ticket, "-groups", "X448:P-384"))  # says hello twice
+            # Early data was promised by the other one (RFC 8446 section 4.2.10). 36 bytes: a record like the last of a handshake.
+            for size in (1, 36, 17_000, limit):
+                with self.subTest(suite=suite, size=size):
+                    early = ("-early_data", self.write("early", b"e" * size))
+                    told = self.s_client(program, *ticket, *early)
+                    self.assertIn("Early data was rejected", told)
+                    self.assertIn('"resumed":false', told)
+                    told = self.s_client(program, *ticket, *early, "-groups", "X25519")
+                    self.assertIn("alert bad record mac", told)  # with no other group nothing can be done for it
 
     def test_gnutls_resumes(self):
         def check(program, _, version):

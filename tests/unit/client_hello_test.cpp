@@ -29,6 +29,9 @@ Bytes schemes() { return extension(13, run(2, number(0x0403) + number(0x0804)));
 Bytes protocols() { return extension(16, run(2, run(1, "h2") + run(1, "http/1.1"))); }
 Bytes versions() { return extension(43, run(1, number(0x7a7a) + number(0x0304) + number(0x0303))); }
 
+Bytes key_shares(const Bytes& shares) { return extension(51, run(2, shares)); }
+Bytes groups() { return extension(10, run(2, number(29) + number(23))); }
+
 Bytes message(const Bytes& body) { return Bytes(1, 1) + run(3, body); }
 Bytes record(const Bytes& content) { return Bytes("\x16\x03\x01", 3) + run(2, content); }
 
@@ -117,6 +120,24 @@ TEST_CASE("a hello tells that it offers less than its client can do") {
     CHECK_FALSE(falls_back(schemes() + versions(), 0x5600));
 }
 
+TEST_CASE("a hello tells of early data, and for which groups it has no key yet") {
+    const Bytes shares = key_shares(number(0x2a2a) + run(2, "g") + number(29) + run(2, Bytes(32, 'k')));
+    ClientHello hello;
+    std::vector<std::byte> scratch;
+    REQUIRE(read(record(message(body(versions() + groups() + shares + extension(42, "")))), &hello, scratch) == HelloStatus::complete);
+    CHECK(hello.sends_early_data);
+    CHECK_FALSE(hello.offers_group_later(29));
+    CHECK(hello.offers_group_later(23));
+    CHECK_FALSE(hello.offers_group_later(24));
+    CHECK(hello.binder_bytes == 0);
+    const Bytes tickets = extension(41, run(2, run(2, "ticket") + Bytes(4, 'a')) + run(2, run(1, Bytes(48, 'b')) + run(1, Bytes(32, 'b'))));
+    REQUIRE(read(record(message(body(versions() + tickets))), &hello, scratch) == HelloStatus::complete);
+    CHECK(hello.binder_bytes == 48);
+    REQUIRE(read(record(message(body(versions() + groups() + key_shares("")))), &hello, scratch) == HelloStatus::complete);
+    CHECK_FALSE(hello.sends_early_data);
+    CHECK(hello.offers_group_later(29));
+}
+
 TEST_CASE("what is no record is no TLS") {
     for (const char* const text : {"GET / HTTP/1.1\r\n", "\x80\x2e\x01\x03\x01", "\x15\x03\x01", "\x17"}) {
         CHECK(status_of(text) == HelloStatus::no_tls);
@@ -145,6 +166,14 @@ TEST_CASE("what breaks a rule of the message is malformed") {
         record(message(body(extension(16, run(2, ""))))),
         record(message(body(extension(16, run(2, run(1, "")))))),                      // RFC 7301 §3.1: not empty
         record(message(body(extension(43, run(1, "a"))))),
+        record(message(body(extension(10, run(2, "abc"))))),
+        record(message(body(extension(42, "a")))),
+        record(message(body(key_shares(number(29) + run(2, ""))))),
+        record(message(body(key_shares("a")))),
+        record(message(body(extension(51, run(2, "") + "x")))),
+        record(message(body(extension(41, run(2, "") + run(2, run(1, "b")))))),
+        record(message(body(extension(41, run(2, "ticket") + run(2, ""))))),
+        record(message(body(extension(41, run(2, "ticket") + run(2, run(1, "")))))),
     };
     for (std::size_t i = 0; i < cases.size(); ++i) {
         CAPTURE(i);
