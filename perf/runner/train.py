@@ -4,7 +4,7 @@ import pathlib
 import tempfile
 
 from .arguments import ROOT
-from .budget import make_site, programs_of, scenarios_of, serve
+from .budget import is_secured, make_site, port_and_kind, programs_of, scenarios_of, serve
 from .commits import call
 
 REQUESTS = 16_000  # of each, many against what starting takes
@@ -15,6 +15,7 @@ def add_command(commands):
                                   description=__doc__.replace("`", ""))
     command.add_argument("--build", type=pathlib.Path, default=ROOT / "build/fast",
                          help="the folder of a build with PENSTOCK_PROFILE=record (%(default)s)")
+    command.add_argument("--requests", type=int, default=REQUESTS, help="of each scenario, in sixteens; of large bodies fewer (%(default)s)")
     command.set_defaults(run=run)
 
 
@@ -24,8 +25,9 @@ def run(options):
         scenarios = scenarios_of(simulated)
         site = make_site(pathlib.Path(folder), scenarios)
         for scenario in scenarios:
-            requests = REQUESTS // 16 if scenario["body_bytes"] > 10_000 else REQUESTS
-            call([simulated, scenario["name"], str(requests)], f"{scenario['name']} could not be served")
-            serve([served, site], scenario, requests)
+            requests = options.requests // 16 if scenario["body_bytes"] > 10_000 else options.requests
+            if not is_secured(scenario):
+                call([simulated, scenario["name"], str(requests)], f"{scenario['name']} could not be served")
+            serve([served, *port_and_kind(scenario, site)], scenario, requests)
     print(f"{len(scenarios)} scenarios were served")
     return 0

@@ -81,6 +81,14 @@ class Commands(unittest.TestCase):
         self.assertIn("FAILS: ", done.stdout)
         self.assertEqual(done.stderr, "")
 
+    def test_what_a_profile_is_recorded_of(self):
+        build = pathlib.Path(PROGRAM).parents[1]
+        done = subprocess.run([SOURCE / "perf/run", "train", "--build", build, "--requests", "256"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        listed = json.loads(subprocess.run([build / "perf/penstock_budget_simulated"], capture_output=True, timeout=LIMIT_S).stdout)
+        self.assertEqual(done.stdout, f"{len(listed)} scenarios were served\n")
+
     def test_footprint(self):
         text, data = self.run_it("footprint", "--program", PROGRAM, "--floor", FLOOR, "--only", "penstock,floor",
                                  "--connections", 200, "--inside", self.folder / "not-built")
