@@ -85,7 +85,7 @@ struct Config {
 
     // From a connection's beginning to the end of its TLS handshake: a few round trips.
     std::uint32_t tls_handshake_timeout_ms = 10'000;
-    // TLS handshakes under way at once per reactor; above it the oldest is broken off. One takes up to 60 KB, and a good one is over
+    // TLS handshakes under way at once per reactor; above it the oldest is broken off. One takes up to 70 KB, and a good one is over
     // in a few round trips.
     std::uint32_t tls_handshake_limit = 1'024;
 
