@@ -15,7 +15,8 @@ def add_command(commands):
                                   description=__doc__.replace("`", ""))
     command.add_argument("--build", type=pathlib.Path, default=ROOT / "build/fast",
                          help="the folder of a build with PENSTOCK_PROFILE=record (%(default)s)")
-    command.add_argument("--requests", type=bounded(256, 1_000_000), default=REQUESTS, help="of each scenario, in sixteens; of large bodies fewer (%(default)s)")
+    command.add_argument("--requests", type=bounded(256, 1_000_000), default=REQUESTS,
+                         help="of each scenario, in sixteens; of large bodies fewer (%(default)s)")
     command.set_defaults(run=run)
 
 
