@@ -66,7 +66,7 @@ TEST_CASE("without random numbers there is no key, and no ticket") {
 
 TEST_CASE("many reactors find the change of a key at once, and one makes it") {
     constexpr std::size_t kReactors = 4;
-    constexpr int kPeriods = 50;
+    constexpr std::size_t kPeriods = 50;
     TlsTickets tickets(kLifetimeS, &random_bytes);
     std::array<std::array<std::array<std::uint8_t, 16>, kReactors>, kPeriods> names{};
     std::barrier together(kReactors);
@@ -74,9 +74,9 @@ TEST_CASE("many reactors find the change of a key at once, and one makes it") {
     for (std::size_t i = 0; i < kReactors; ++i) {
         threads.emplace_back([&, i] {
             TlsTickets::Reader reader(tickets);
-            for (int period = 0; period < kPeriods; ++period) {
+            for (std::size_t period = 0; period < kPeriods; ++period) {
                 together.arrive_and_wait();
-                if (const TlsTickets::Key* const key = reader.newest(static_cast<std::uint64_t>(period) * kHalfMs); key != nullptr) {
+                if (const TlsTickets::Key* const key = reader.newest(period * kHalfMs); key != nullptr) {
                     names[period][i] = key->name;
                 }
             }
@@ -86,7 +86,7 @@ TEST_CASE("many reactors find the change of a key at once, and one makes it") {
         thread.join();
     }
     const std::array<std::uint8_t, 16> none{};
-    for (int period = 0; period < kPeriods; ++period) {
+    for (std::size_t period = 0; period < kPeriods; ++period) {
         CAPTURE(period);
         const auto& made = names[period][0];
         CHECK(made != (period == 0 ? none : names[period - 1][0]));
