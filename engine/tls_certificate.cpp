@@ -35,10 +35,14 @@ std::string date_of(std::span<const std::uint8_t> asn1);
 
 }  // namespace
 
+std::string tls_reason(int error) {
+    return std::string(wolfSSL_ERR_reason_error_string(static_cast<unsigned long>(error))) + " (" + std::to_string(error) + ")";
+}
+
 Result<TlsCertificateFacts> read_certificate(std::span<const std::uint8_t> der) {
     Decoded decoded(der);
     if (const int error = wc_ParseCert(&*decoded, CERT_TYPE, NO_VERIFY, nullptr); error != 0) {
-        return Error{"it holds a certificate that wolfSSL cannot read (" + std::to_string(error) + ")", error};
+        return Error{"it holds a certificate that wolfSSL cannot read: " + tls_reason(error), error};
     }
     const DecodedCert& certificate = *decoded;
     TlsCertificateFacts facts;

@@ -27,7 +27,10 @@ struct TlsCertificateFacts {
     std::array<std::uint8_t, 32> fingerprint{};  // SHA-256 (RFC 8446 §4.4.2 names none; browsers show this one)
 };
 
-// The error is a part of a sentence: "it is no certificate that wolfSSL can read (-140)".
+// What wolfSSL says of an error of its own: "RSA key too small (-409)".
+[[nodiscard]] std::string tls_reason(int error);
+
+// The error is a part of a sentence: "it holds a certificate that wolfSSL cannot read: ASN oid error, unknown sum id (-148)".
 [[nodiscard]] Result<TlsCertificateFacts> read_certificate(std::span<const std::uint8_t> der);
 // Each certificate of a PEM file (RFC 7468) in DER, in their order. Likewise.
 [[nodiscard]] Result<std::vector<std::vector<std::uint8_t>>> read_certificates_of(std::string_view pem);

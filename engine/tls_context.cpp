@@ -124,7 +124,7 @@ std::optional<Error> TlsContext::add(const TlsCertificate& files) {
     const auto* const bytes = reinterpret_cast<const unsigned char*>(chain.value().data());
     if (const int result = wolfSSL_CTX_use_certificate_chain_buffer(context, bytes, static_cast<long>(chain.value().size()));
         result != WOLFSSL_SUCCESS) {
-        return in_file(files.chain_file, "wolfSSL does not take this chain of certificates (" + std::to_string(result) + ")");
+        return in_file(files.chain_file, "wolfSSL does not take this chain of certificates: " + tls_reason(result));
     }
     if (auto wrong = use_key(context, files, ders.value().front(), certificates_.back().facts.kind)) {
         return wrong;
@@ -282,7 +282,7 @@ std::optional<Error> configure(WOLFSSL_CTX* context, const TlsOptions& options, 
     }
     if (const int result = load_authorities(context, client_ca); result != WOLFSSL_SUCCESS) {
         return in_file(options.client_ca_file,
-                       "it holds no authority's certificate in PEM that wolfSSL can use (" + std::to_string(result) + ")");
+                       "it holds no authority's certificate in PEM that wolfSSL can use: " + tls_reason(result));
     }
     return std::nullopt;
 }

@@ -116,7 +116,8 @@ std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, 
     }
     const bool is_encrypted = pem.find("ENCRYPTED") != std::string::npos;
     if (is_encrypted && files.password.empty()) {
-        return in_file(files.key_file, "the key is encrypted, and there is no password for it");
+        return in_file(files.key_file, "the key is encrypted, and there is no password for it; give it in TlsCertificate::password, or to "
+                                       "`penstock serve` by --tls-password-file");
     }
     std::string password = files.password;
     wolfSSL_CTX_set_default_passwd_cb(context, &give_password);
@@ -126,7 +127,7 @@ std::optional<Error> use_key(WOLFSSL_CTX* context, const TlsCertificate& files, 
     wolfSSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
     if (result != WOLFSSL_SUCCESS) {
         return in_file(files.key_file, is_encrypted ? "the key cannot be decrypted; the password is wrong, or the file is damaged"
-                                                    : "it holds a private key that wolfSSL cannot read (" + std::to_string(result) + ")");
+                                                    : "it holds a private key that wolfSSL cannot read: " + tls_reason(result));
     }
     const bool is_on_curve = kind != TlsKeyKind::rsa && kind != TlsKeyKind::ed25519;
     if (wolfSSL_CTX_check_private_key(context) != WOLFSSL_SUCCESS || (is_on_curve && !is_pair(certificate, pem, files.password))) {

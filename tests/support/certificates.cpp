@@ -31,6 +31,7 @@ TestCertificates::TestCertificates() : folder_(make_folder()) {
     ecdsa = make("ecdsa", kP256, "/CN=localhost", names);
     rsa = make("rsa", "rsa:2048", "/CN=localhost", names);
     ed25519 = make("ed25519", "ed25519", "/CN=localhost", names);
+    short_rsa = make("short_rsa", "rsa:512", "/CN=short", "");
     other = make("other", kP256, "/CN=other", " -addext subjectAltName=DNS:other.example.net");
     const TlsCertificate ca = make("ca", kP256, "/CN=Authority", "");
     client_ca_file = ca.chain_file;

@@ -23,6 +23,8 @@ public:
     TlsCertificate ecdsa;
     TlsCertificate rsa;
     TlsCertificate ed25519;
+    // With a key of 512 bits.
+    TlsCertificate short_rsa;
     // For "other.example.net".
     TlsCertificate other;
     // Signs `client`, "/CN=alice", and not `stranger`.
